@@ -59,7 +59,7 @@ func ofClaims() []Mutant {
 	return []Mutant{
 		{
 			"deleted-claim-overlooked", "a StatefulSet is written although one of its claims is being deleted",
-			component + "/plan.go", "	if p.holdsClaims(component, want, exists) {\n		return\n	}\n", "	p.holdsClaims(component, want, exists)\n",
+			component + "/decide.go", "	if p.holdsClaims(component, want, exists) {\n		return\n	}\n", "	p.holdsClaims(component, want, exists)\n",
 			component, "TestDeletedClaims",
 		},
 		{

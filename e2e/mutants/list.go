@@ -69,13 +69,13 @@ func ofOrder() []Mutant {
 	return []Mutant{
 		{
 			"created-is-ready", "a component counts as serving once it is created",
-			component + "/plan.go", "p.serving[c.Name] = state.Ready || state.Serving || state.Growing", "p.serving[c.Name] = true",
-			component, "TestPlanGates",
+			component + "/decide.go", "p.serving[c.Name] = state.Ready || state.Serving || state.Growing", "p.serving[c.Name] = true",
+			component, "TestDecideGates",
 		},
 		{
 			"readiness-of-a-copy", "the readiness of a component is set on a copy and lost",
-			component + "/plan.go", "p.serving[c.Name] = state.Ready || state.Serving || state.Growing", "p.serving[c.Name] = false",
-			component, "TestPlanGates",
+			component + "/decide.go", "p.serving[c.Name] = state.Ready || state.Serving || state.Growing", "p.serving[c.Name] = false",
+			component, "TestDecideGates",
 		},
 		{
 			"switched-at-once", "requests go to new pods before these are ready",

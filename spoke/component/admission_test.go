@@ -70,7 +70,7 @@ func TestMirroredImages(t *testing.T) {
 			if tt.live != nil {
 				tt.live(found)
 			}
-			got, err := component.Plan(component.Input{Components: recordAll(components), Live: found, OwnerUID: owner, Generation: 2, Conditions: initialized(1)})
+			got, err := component.Decide(component.Input{Components: recordAll(components), Live: found, OwnerUID: owner, Generation: 2, Conditions: initialized(1)})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -110,7 +110,7 @@ func TestStoredClaimTemplates(t *testing.T) {
 				components := shop()
 				components[0].Objects[1].Resource = statefulSet("database", 1, 0, label, tt.want)
 				found := with(running(), storedAs(statefulSet("database", 1, 1, label), change))
-				got, err := component.Plan(component.Input{Components: recordAll(components), Live: found, OwnerUID: owner, Generation: 2, Conditions: initialized(1)})
+				got, err := component.Decide(component.Input{Components: recordAll(components), Live: found, OwnerUID: owner, Generation: 2, Conditions: initialized(1)})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -148,7 +148,7 @@ func TestReplacedAfterGrowth(t *testing.T) {
 	before := statefulSet("database", 1, 1)
 	component.Record(component.Object{Resource: before}, "")
 	plan := func(live component.Live) component.Decision {
-		got, err := component.Plan(component.Input{Components: components, Live: live, OwnerUID: owner, Generation: 2, Conditions: initialized(1)})
+		got, err := component.Decide(component.Input{Components: components, Live: live, OwnerUID: owner, Generation: 2, Conditions: initialized(1)})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -63,9 +63,9 @@ func revision(name string) func(*corev1.Pod) {
 	return func(p *corev1.Pod) { p.Labels = map[string]string{appsv1.StatefulSetRevisionLabel: name} }
 }
 
-// TestPlanGatesOnAvailability lists the components that wait, and whose workloads are not
+// TestDecideGatesOnAvailability lists the components that wait, and whose workloads are not
 // written.
-func TestPlanGatesOnAvailability(t *testing.T) {
+func TestDecideGatesOnAvailability(t *testing.T) {
 	notReady := statefulSet("database", 2, 1)
 	backend := newImage(1, "backend")
 	tests := map[string]struct {
@@ -98,7 +98,7 @@ func TestPlanGatesOnAvailability(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			got, err := component.Plan(component.Input{Components: tt.components, Live: tt.live, OwnerUID: owner, Generation: 2, Conditions: initialized(1)})
+			got, err := component.Decide(component.Input{Components: tt.components, Live: tt.live, OwnerUID: owner, Generation: 2, Conditions: initialized(1)})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -149,7 +149,7 @@ func TestAvailable(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			decision, err := component.Plan(component.Input{Components: tt.components, Live: tt.live, OwnerUID: owner, Generation: 1, Conditions: initialized(1)})
+			decision, err := component.Decide(component.Input{Components: tt.components, Live: tt.live, OwnerUID: owner, Generation: 1, Conditions: initialized(1)})
 			if err != nil {
 				t.Fatal(err)
 			}

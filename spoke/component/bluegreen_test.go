@@ -164,7 +164,7 @@ func toldOfFrontend(steps []component.Step) []string {
 func TestBlueGreen(t *testing.T) {
 	for name, tt := range replacements() {
 		t.Run(name, func(t *testing.T) {
-			got, err := component.Plan(component.Input{Components: tt.components, Live: tt.live, OwnerUID: owner, Generation: 2, Conditions: initialized(1)})
+			got, err := component.Decide(component.Input{Components: tt.components, Live: tt.live, OwnerUID: owner, Generation: 2, Conditions: initialized(1)})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -185,9 +185,9 @@ func TestBlueGreen(t *testing.T) {
 	}
 }
 
-// TestBlueGreenOfAPlan checks that the plan of an edit has what comes after the switch.
-func TestBlueGreenOfAPlan(t *testing.T) {
-	got, err := component.Plan(component.Input{Components: wanting(withTemplate("2", 0)), Live: served(withTemplate("1", 3)), OwnerUID: owner, Generation: 2, Eventual: true})
+// TestBlueGreenEventual checks that the writes of an edit have what comes after the switch.
+func TestBlueGreenEventual(t *testing.T) {
+	got, err := component.Decide(component.Input{Components: wanting(withTemplate("2", 0)), Live: served(withTemplate("1", 3)), OwnerUID: owner, Generation: 2, Eventual: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -225,7 +225,7 @@ func TestWaitingServiceKeepsAnnotations(t *testing.T) {
 		desired := components[2].Objects[1].Resource
 		metav1.SetMetaDataAnnotation(&desired.(*corev1.Service).ObjectMeta, "prometheus.io/port", "2")
 		metav1.SetMetaDataAnnotation(&exists.ObjectMeta, "prometheus.io/port", "1")
-		plan, err := component.Plan(component.Input{Components: components, Live: with(served(by), exists), OwnerUID: owner, Generation: 2, Conditions: initialized(1)})
+		plan, err := component.Decide(component.Input{Components: components, Live: with(served(by), exists), OwnerUID: owner, Generation: 2, Conditions: initialized(1)})
 		if err != nil {
 			t.Fatal(err)
 		}

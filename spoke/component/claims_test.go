@@ -49,7 +49,7 @@ func TestDeletedClaims(t *testing.T) {
 				for _, claim := range tt.names {
 					with(found, deleted(claim))
 				}
-				got, err := component.Plan(component.Input{Components: components, Live: found, OwnerUID: owner, Generation: 1, Conditions: initialized(1)})
+				got, err := component.Decide(component.Input{Components: components, Live: found, OwnerUID: owner, Generation: 1, Conditions: initialized(1)})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -100,7 +100,7 @@ func TestDeletedClaimsOfOthers(t *testing.T) {
 		"of another application":            {shop(), with(running(), deleted("data-other-database-0"))},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := component.Plan(component.Input{Components: tt.components, Live: tt.live, OwnerUID: owner, Generation: 1, Conditions: initialized(1)})
+			got, err := component.Decide(component.Input{Components: tt.components, Live: tt.live, OwnerUID: owner, Generation: 1, Conditions: initialized(1)})
 			if err != nil || len(got.Problems) > 0 || !slices.Contains(told(got.Steps), "apply statefulset database") {
 				t.Errorf("%v, problems %v, steps %v", err, got.Problems, told(got.Steps))
 			}
@@ -111,7 +111,7 @@ func TestDeletedClaimsOfOthers(t *testing.T) {
 // TestDeletedDumps checks that a claim with dumps that is being deleted is reported.
 func TestDeletedDumps(t *testing.T) {
 	dumps := component.Component{Name: "database", Objects: []component.Object{{Resource: claim("dumps", "10Gi", ""), Once: true, Retain: true}}}
-	got, err := component.Plan(component.Input{Components: []component.Component{dumps}, Live: live(deleted("dumps"))})
+	got, err := component.Decide(component.Input{Components: []component.Component{dumps}, Live: live(deleted("dumps"))})
 	if err != nil || len(got.Problems) != 1 || !got.Problems[0].Blocking || !strings.HasPrefix(got.Problems[0].Message, "claim dumps is being deleted") {
 		t.Errorf("%v, problems %+v", err, got.Problems)
 	}

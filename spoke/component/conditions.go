@@ -42,7 +42,7 @@ func conditions(in Summary, c cause, report Report) []metav1.Condition {
 		if last != nil && last.Status == condition.Status && !resetsTransition(in, c, condition) {
 			condition.LastTransitionTime = last.LastTransitionTime
 		}
-		// Initialized keeps the generation that was ready, which Plan uses.
+		// Initialized keeps the generation that was ready, which Decide uses.
 		if condition.Type == v1.ConditionInitialized && (!c.ready || in.Paused) && last != nil {
 			condition.ObservedGeneration = last.ObservedGeneration
 		}

@@ -18,13 +18,13 @@ const (
 	heldAfter = 5 * time.Minute
 )
 
-// DeletePlan returns the objects of a deleted application that may be deleted now. The
+// DecideDeletion returns the objects of a deleted application that may be deleted now. The
 // objects of a component are deleted after the objects of all components that depend on it.
 // Retained objects, such as claims and credentials, are kept. Without states, nothing is
 // left to delete.
 //
 // If components is nil because they cannot be rendered, everything is deleted at once.
-func DeletePlan(components []Component, live Live, owner types.UID) Decision {
+func DecideDeletion(components []Component, live Live, owner types.UID) Decision {
 	left := make(map[string][]Resource)
 	for _, key := range sortedKeys(live) {
 		if exists := live[key]; ControlledBy(exists, owner) {

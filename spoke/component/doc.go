@@ -6,7 +6,7 @@
 //
 //   - Values: Component and Object describe the desired state, Live the existing objects.
 //   - Observe: derives the State of a component from its live objects.
-//   - Plan: returns the steps that may be taken now, in dependency order, and in reverse
+//   - Decide: returns the steps that may be taken now, in dependency order, and in reverse
 //     order on deletion.
 //   - Summarize: derives phase, message and conditions from states.
 //

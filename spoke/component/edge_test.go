@@ -125,7 +125,7 @@ func TestFallback(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			got, err := component.Plan(component.Input{Components: []component.Component{edge()}, Live: tt.live, OwnerUID: owner, Generation: 1})
+			got, err := component.Decide(component.Input{Components: []component.Component{edge()}, Live: tt.live, OwnerUID: owner, Generation: 1})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -194,7 +194,7 @@ func TestAddresses(t *testing.T) {
 func TestImpaired(t *testing.T) {
 	c := part("ingress", nil, configMap("rules", "ingress"))
 	c.Impaired, c.Impairment = v1.ReasonLoginNotConfigured, "set the secret"
-	got, err := component.Plan(component.Input{Components: []component.Component{c}, Live: live(configMap("rules", "ingress")), OwnerUID: owner, Generation: 1})
+	got, err := component.Decide(component.Input{Components: []component.Component{c}, Live: live(configMap("rules", "ingress")), OwnerUID: owner, Generation: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

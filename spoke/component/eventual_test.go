@@ -8,8 +8,8 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/component"
 )
 
-// TestPlanEventual plans all writes to come, also those that wait for other components and for claims.
-func TestPlanEventual(t *testing.T) {
+// TestDecideEventual plans all writes to come, also those that wait for other components and for claims.
+func TestDecideEventual(t *testing.T) {
 	t.Parallel()
 	rest := all()[2:]
 	for name, tt := range map[string]struct {
@@ -25,7 +25,7 @@ func TestPlanEventual(t *testing.T) {
 			all()[0], "grow data-app-database-0 to 20Gi", "recreate app-database Orphan",
 		}, rest...)},
 	} {
-		got, err := component.Plan(component.Input{Components: tt.components, Live: tt.live, OwnerUID: owner, Generation: 2, Eventual: true, Grown: tt.grown})
+		got, err := component.Decide(component.Input{Components: tt.components, Live: tt.live, OwnerUID: owner, Generation: 2, Eventual: true, Grown: tt.grown})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -37,9 +37,9 @@ func larger(databaseImage, backendImage string) []component.Component {
 	return components
 }
 
-// TestPlanWhileGrowing checks that claims that are still to grow hold up nothing:
+// TestDecideWhileGrowing checks that claims that are still to grow hold up nothing:
 // neither what else changes about their StatefulSet nor what depends on it.
-func TestPlanWhileGrowing(t *testing.T) {
+func TestDecideWhileGrowing(t *testing.T) {
 	tests := map[string]struct {
 		components   []component.Component
 		live         component.Live
@@ -56,7 +56,7 @@ func TestPlanWhileGrowing(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			got, err := component.Plan(component.Input{
+			got, err := component.Decide(component.Input{
 				Components: tt.components, Live: tt.live, OwnerUID: owner, Generation: 2, Conditions: initialized(1),
 			})
 			if err != nil {
@@ -92,9 +92,9 @@ func canBeWritten(t *testing.T, want, set *appsv1.StatefulSet, found component.L
 	}
 }
 
-// TestPlanGrowsTheRetainedClaim checks that the claim of dumps grows with its intent, when it
+// TestDecideGrowsTheRetainedClaim checks that the claim of dumps grows with its intent, when it
 // can, and that it is not written otherwise.
-func TestPlanGrowsTheRetainedClaim(t *testing.T) {
+func TestDecideGrowsTheRetainedClaim(t *testing.T) {
 	want := claim("dumps", "20Gi", "")
 	want.Labels = map[string]string{v1.ManagedByLabel: v1.ManagedBy, v1.InstanceLabel: "app"}
 	live := func(size string, change func(*corev1.PersistentVolumeClaim)) component.Live {
@@ -117,7 +117,7 @@ func TestPlanGrowsTheRetainedClaim(t *testing.T) {
 		"another's":     {live("10Gi", func(c *corev1.PersistentVolumeClaim) { c.Labels[v1.InstanceLabel] = "other" }), false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := component.Plan(component.Input{
+			got, err := component.Decide(component.Input{
 				Components: []component.Component{{Name: "database", Objects: []component.Object{{Resource: want, Once: true, Retain: true}}}}, Live: tt.live,
 			})
 			if err != nil {

@@ -39,7 +39,7 @@ func TestHeldDeletion(t *testing.T) {
 			t.Parallel()
 			exists := live(configMap("app-backend-a", "backend"), deployment("backend", 2, 2, going(tt.finalizers...)))
 			now := metav1.NewTime(deleted.Add(tt.after))
-			decision := component.DeletePlan(shop(), exists, owner)
+			decision := component.DecideDeletion(shop(), exists, owner)
 			check := func(report component.Report, message string) {
 				t.Helper()
 				stalled := meta.FindStatusCondition(report.Conditions, v1.ConditionStalled)

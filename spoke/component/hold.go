@@ -33,7 +33,7 @@ type Rendering struct {
 func Hold(components []Component, live Live, r Rendering) ([]Component, []string) {
 	ordered, err := Order(components)
 	if err != nil || r.Version == "" {
-		return components, nil // Plan reports the error.
+		return components, nil // Decide reports the error.
 	}
 	held, turn := map[string]Component{}, r.Released
 	var names []string

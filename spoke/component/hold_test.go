@@ -199,7 +199,7 @@ func TestWhatHeldTemplatesName(t *testing.T) {
 	for _, released := range []bool{false, true} {
 		rendering := component.Rendering{Version: "2", Released: released, OwnerUID: owner}
 		components, _ := component.Hold(versioned("2", "a"), found, rendering)
-		decision, err := component.Plan(component.Input{Components: components, Live: found, OwnerUID: owner, Generation: 1, Eventual: true})
+		decision, err := component.Decide(component.Input{Components: components, Live: found, OwnerUID: owner, Generation: 1, Eventual: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -236,7 +236,7 @@ func TestStorageReplacesNoHeldTemplate(t *testing.T) {
 				component.Record(o, "2")
 			}
 		}
-		decision, err := component.Plan(component.Input{Components: components, Live: found, OwnerUID: owner, Generation: 1})
+		decision, err := component.Decide(component.Input{Components: components, Live: found, OwnerUID: owner, Generation: 1})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -36,13 +36,13 @@ func TestPods(t *testing.T) {
 // a user can do.
 func TestPodsAreNeverDeleted(t *testing.T) {
 	stray := pod("app-database-0", func(p *corev1.Pod) { p.ObjectMeta = metadata(p.Name, "database") })
-	decision, err := component.Plan(component.Input{
+	decision, err := component.Decide(component.Input{
 		Components: shop(), Live: with(running(), stray), OwnerUID: owner, Generation: 1, Conditions: initialized(1),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	deletes := component.DeletePlan(shop(), live(stray), owner)
+	deletes := component.DecideDeletion(shop(), live(stray), owner)
 	for _, step := range append(decision.Steps, deletes.Steps...) {
 		if step.Action != component.Apply {
 			t.Errorf("%s of %s", step.Action, step.Target.GetName())

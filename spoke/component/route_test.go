@@ -169,7 +169,7 @@ func TestReplacedWayIn(t *testing.T) {
 		"an Ingress with an address beside a route": {back, live(ok, ingress("tls", address)), "apply Ingress, delete HTTPRoute", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := component.Plan(component.Input{Components: []component.Component{tt.part}, Live: tt.live, OwnerUID: owner, Generation: 1})
+			got, err := component.Decide(component.Input{Components: []component.Component{tt.part}, Live: tt.live, OwnerUID: owner, Generation: 1})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -189,7 +189,7 @@ func TestTransitions(t *testing.T) {
 	}
 }
 
-// states draws what Observe and Plan may say, given the latch.
+// states draws what Observe and Decide may say, given the latch.
 func states(random *rand.Rand, conditions []metav1.Condition) []component.State {
 	first := !meta.IsStatusConditionTrue(conditions, v1.ConditionInitialized)
 	list := make([]component.State, 0, 2)

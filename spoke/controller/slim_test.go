@@ -63,7 +63,7 @@ func TestSlimDecisions(t *testing.T) {
 func decide(t *testing.T, app *v1.EcommerceApp, live component.Live) decided {
 	t.Helper()
 	components := stamped(t, app)
-	decision, err := component.Plan(component.Input{Components: components, Live: live, OwnerUID: app.UID, Generation: 2})
+	decision, err := component.Decide(component.Input{Components: components, Live: live, OwnerUID: app.UID, Generation: 2})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -44,7 +44,7 @@ func (s *shopState) converge(app *v1.EcommerceApp, cluster Cluster) {
 	}
 	s.stamp(app, components)
 	for range passes {
-		decision, err := component.Plan(component.Input{
+		decision, err := component.Decide(component.Input{
 			Components: components, Live: s.live, OwnerUID: app.UID, Generation: s.generation, Conditions: s.conditions,
 		})
 		if err != nil {

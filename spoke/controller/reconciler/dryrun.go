@@ -100,7 +100,7 @@ const claimKind = "PersistentVolumeClaim"
 
 // dryRunPlan plans the children of an object and tries the steps, as if claims could grow or not.
 func (r *reconciler[T]) dryRunPlan(ctx context.Context, p *pass[T], grown bool) ([]v1.PlannedChange, error) {
-	decision, err := component.Plan(component.Input{
+	decision, err := component.Decide(component.Input{
 		Components: p.components, Live: p.live, OwnerUID: p.object.GetUID(), Generation: p.object.GetGeneration(),
 		Conditions: *r.kind.Status(p.object).Conditions, Eventual: true, Grown: grown,
 	})

@@ -34,7 +34,7 @@ func (r *reconciler[T]) finalize(ctx context.Context, p *pass[T]) {
 		r.reportProblems(ctx, p)
 		return
 	}
-	decision := component.DeletePlan(components, p.live, p.object.GetUID())
+	decision := component.DecideDeletion(components, p.live, p.object.GetUID())
 	if len(decision.States) == 0 && !p.paused {
 		r.end(ctx, p)
 		return

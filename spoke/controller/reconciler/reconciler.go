@@ -159,7 +159,7 @@ func (r *reconciler[T]) converge(ctx context.Context, p *pass[T]) {
 		r.member.Applier.Recall(*status.AppliedHash, p.intents(), p.live)
 	}
 	p.awaited = r.awaited(ctx, p)
-	decision, err := component.Plan(component.Input{
+	decision, err := component.Decide(component.Input{
 		Components: p.components,
 		Live:       p.live,
 		OwnerUID:   p.object.GetUID(),

@@ -78,7 +78,7 @@ func (s Step) Former() int32 {
 	return valueOr(d.Spec.Replicas, 1)
 }
 
-// Input is the input of Plan.
+// Input is the input of Decide.
 type Input struct {
 	// Components are rendered from the current spec, in any order, each object
 	// with its hash.
@@ -108,10 +108,10 @@ type Decision struct {
 	Rewrites []Rewrite
 }
 
-// Plan returns the writes that may be made now, in order: the objects of each component
+// Decide returns the writes that may be made now, in order: the objects of each component
 // once its dependencies serve, and then the deletions of objects that are no longer
 // needed. The error is an *OrderError.
-func Plan(in Input) (Decision, error) {
+func Decide(in Input) (Decision, error) {
 	ordered, err := Order(inUse(in.Components, in.Live))
 	if err != nil {
 		return Decision{}, err

@@ -71,7 +71,7 @@ type gatesTest struct {
 // check checks the plan of the application.
 func (g gatesTest) check(t *testing.T) {
 	t.Helper()
-	got, err := component.Plan(component.Input{
+	got, err := component.Decide(component.Input{
 		Components: g.components, Live: g.live, OwnerUID: owner, Generation: 1, Conditions: g.conditions,
 	})
 	if err != nil {
@@ -85,7 +85,7 @@ func (g gatesTest) check(t *testing.T) {
 	}
 }
 
-func TestPlanGates(t *testing.T) {
+func TestDecideGates(t *testing.T) {
 	disabled := shop()
 	disabled[1] = component.Component{Name: "backend", DependsOn: []string{"database"}, Disabled: true}
 	newVersion := shop()
@@ -131,9 +131,9 @@ func TestPlanGates(t *testing.T) {
 	}
 }
 
-// TestPlanAwaits checks that a component that never ran begins once the objects that it refers to are there, and that one
+// TestDecideAwaits checks that a component that never ran begins once the objects that it refers to are there, and that one
 // that runs goes on without them.
-func TestPlanAwaits(t *testing.T) {
+func TestDecideAwaits(t *testing.T) {
 	secret := component.Key{GroupKind: schema.GroupKind{Kind: "Secret"}, Name: "card"}
 	components := shop()
 	components[0].References = []component.Key{secret}
@@ -147,7 +147,7 @@ func TestPlanAwaits(t *testing.T) {
 		"runs already": {running(), map[component.Key]bool{secret: true}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := component.Plan(component.Input{Components: components, Live: tt.live, OwnerUID: owner, Generation: 1, Awaited: tt.awaited})
+			got, err := component.Decide(component.Input{Components: components, Live: tt.live, OwnerUID: owner, Generation: 1, Awaited: tt.awaited})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -159,9 +159,9 @@ func TestPlanAwaits(t *testing.T) {
 	}
 }
 
-// TestPlanKeepsConfiguration checks that the ConfigMap of the version before stays for pods that restart
+// TestDecideKeepsConfiguration checks that the ConfigMap of the version before stays for pods that restart
 // until all of them are replaced, and that the wanted one is there, or restored, at once.
-func TestPlanKeepsConfiguration(t *testing.T) {
+func TestDecideKeepsConfiguration(t *testing.T) {
 	const create, update, prune = "apply configmap backend", "apply deployment backend", "delete app-backend-1 Background"
 	config := func(name string) *corev1.ConfigMap { return configMap("app-backend-"+name, "backend") }
 	before := deployment("backend", 2, 2, written("old", "image:1"))
@@ -194,7 +194,7 @@ func TestPlanKeepsConfiguration(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			components := shop()
 			components[1] = part("backend", []string{"database"}, config("2"), deployment("backend", 2, 0, written("new", "image:2")))
-			got, err := component.Plan(component.Input{
+			got, err := component.Decide(component.Input{
 				Components: components, Live: without(tt.live, service("backend")), OwnerUID: owner, Generation: 2, Conditions: initialized(1), Eventual: tt.eventual,
 			})
 			if err != nil {
@@ -208,7 +208,7 @@ func TestPlanKeepsConfiguration(t *testing.T) {
 	}
 }
 
-func TestPlanOfStorage(t *testing.T) {
+func TestDecideOfStorage(t *testing.T) {
 	grown := func(s *appsv1.StatefulSet) { s.Spec.VolumeClaimTemplates[0].Spec = claimSpec("20Gi") }
 	now := at(0)
 	tests := map[string]struct {
@@ -253,7 +253,7 @@ func TestPlanOfStorage(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			got, err := component.Plan(component.Input{
+			got, err := component.Decide(component.Input{
 				Components: []component.Component{part("db", nil, tt.want)}, Live: live(tt.live...), OwnerUID: owner, Generation: 1,
 			})
 			if err != nil {
@@ -291,7 +291,7 @@ func TestImmutable(t *testing.T) {
 	}
 }
 
-func TestPlanPrunes(t *testing.T) {
+func TestDecidePrunes(t *testing.T) {
 	retained := configMap("credentials", "database")
 	retained.OwnerReferences = nil
 	theirs := configMap("theirs", "frontend")
@@ -301,7 +301,7 @@ func TestPlanPrunes(t *testing.T) {
 	going.DeletionTimestamp = &now
 	components := shop()
 	components[4] = component.Component{Name: "monitoring", Disabled: true}
-	got, err := component.Plan(component.Input{
+	got, err := component.Decide(component.Input{
 		Components: components, OwnerUID: owner, Generation: 1, Conditions: initialized(1),
 		Live: with(running(), configMap("old-config", "backend"), deployment("cache", 1, 1), configMap("old-rules", "ingress"), retained, theirs, going),
 	})
@@ -314,7 +314,7 @@ func TestPlanPrunes(t *testing.T) {
 	}
 }
 
-func TestDeletePlan(t *testing.T) {
+func TestDecideDeletion(t *testing.T) {
 	retained := configMap("credentials", "database")
 	retained.OwnerReferences = nil
 	now := at(0)
@@ -342,7 +342,7 @@ func TestDeletePlan(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			got := component.DeletePlan(tt.components, tt.live, owner)
+			got := component.DecideDeletion(tt.components, tt.live, owner)
 			if diff := cmp.Diff(tt.steps, told(got.Steps)); diff != "" {
 				t.Errorf("steps (-want +got):\n%s", diff)
 			}
