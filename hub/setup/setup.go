@@ -309,7 +309,7 @@ func (h *hub) newSpokes(copies *appcopies.Dispatcher) (*spokes, error) {
 		Kinds:   []spoke.Runner{kind},
 		Metrics: counted,
 		Logger:  h.options.Logger.WithName("spoke"),
-		Paused:  h.fleet.Paused, Reported: copies.ObserveStatus,
+		Paused:  h.fleet.Paused, OnStatus: copies.ObserveStatus,
 		Waits: h.options.Waits, RunbookURL: h.options.RunbookURL,
 	})
 	return &spokes{ClusterRunner: runner, fleet: h.fleet}, nil

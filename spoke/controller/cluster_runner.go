@@ -54,9 +54,9 @@ type Options struct {
 	// Paused reports, when a cluster is engaged, whether nothing is to be written there but
 	// statuses. By default none is paused.
 	Paused func(cluster string) bool
-	// Reported receives each object with the status that is about to be written or, in a cluster
+	// OnStatus receives each object with the status that is about to be written or, in a cluster
 	// that is paused, is then not written either. It must not block. May be nil.
-	Reported func(ctx context.Context, cluster string, object client.Object)
+	OnStatus func(ctx context.Context, cluster string, object client.Object)
 
 	// Workers is the number of applications of one kind that are reconciled at a time in
 	// one cluster. The default is 4.

@@ -46,8 +46,8 @@ func newMember(ctx context.Context, name string, cl cluster.Cluster, o Options) 
 		Children: func(extra []client.Object) []reconciler.Child { return childrenIn(cl, extra, optional) },
 	}}
 	m.Paused = o.Paused != nil && o.Paused(name)
-	if o.Reported != nil {
-		m.Reported = func(ctx context.Context, object client.Object) { o.Reported(ctx, name, object) }
+	if o.OnStatus != nil {
+		m.OnStatus = func(ctx context.Context, object client.Object) { o.OnStatus(ctx, name, object) }
 	}
 	return m, nil
 }

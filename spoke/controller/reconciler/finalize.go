@@ -41,7 +41,7 @@ func (r *reconciler[T]) finalize(ctx context.Context, p *pass[T]) {
 	}
 	p.states = decision.States
 	r.execute(ctx, p, decision.Steps)
-	r.report(ctx, p)
+	r.writeStatus(ctx, p)
 }
 
 // end releases an object that has no children, when the volumes of its database are gone if it asks for that.
@@ -57,7 +57,7 @@ func (r *reconciler[T]) end(ctx context.Context, p *pass[T]) {
 					Message: "waiting for PersistentVolumeClaim " + claim + " to be deleted"}}
 			}
 			if err != nil || claim != "" {
-				r.report(ctx, p)
+				r.writeStatus(ctx, p)
 				return
 			}
 		}
@@ -100,7 +100,7 @@ func (r *reconciler[T]) deleteVolumes(ctx context.Context, p *pass[T], db databa
 // reportProblems writes why a deletion does not go on, unless it is tried again at once.
 func (r *reconciler[T]) reportProblems(ctx context.Context, p *pass[T]) {
 	if len(p.problems) > 0 {
-		r.report(ctx, p)
+		r.writeStatus(ctx, p)
 	}
 }
 

@@ -64,7 +64,7 @@ func TestReportWakesAtTheDeadline(t *testing.T) {
 	app.Status.Phase, app.Status.Message = told.Phase, told.Message
 	app.Status.ObservedGeneration, app.Status.Conditions = told.ObservedGeneration, told.Conditions
 	clock.Step(4 * time.Minute)
-	r.report(t.Context(), p)
+	r.writeStatus(t.Context(), p)
 	if got, err := p.result(settings, 0); err != nil || got.RequeueAfter != component.ProgressDeadline-4*time.Minute {
 		t.Errorf("looked at again in %v, %v", got.RequeueAfter, err)
 	}

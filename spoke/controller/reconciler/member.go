@@ -37,9 +37,9 @@ type Member struct {
 	Facts func() render.Cluster
 	// Paused is true if no child is written, whatever the applications say.
 	Paused bool
-	// Reported receives each object with the status that is about to be written or, if Paused is
+	// OnStatus receives each object with the status that is about to be written or, if Paused is
 	// true, is not written. It must not block. Nil writes the statuses of those that are paused too.
-	Reported func(context.Context, client.Object)
+	OnStatus func(context.Context, client.Object)
 	// Children returns the kinds of children that the cluster serves now, including the
 	// additional ones of a kind.
 	Children func(extra []client.Object) []Child

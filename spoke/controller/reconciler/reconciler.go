@@ -68,7 +68,7 @@ func (r *reconciler[T]) Reconcile(ctx context.Context, req reconcile.Request) (r
 		r.converge(ctx, p)
 	}
 	if p.states != nil || len(p.problems) > 0 {
-		r.report(ctx, p)
+		r.writeStatus(ctx, p)
 	}
 	return p.result(r.member.Settings, r.memory.of(req.NamespacedName).afterConflict(p.raced))
 }
@@ -85,7 +85,7 @@ func (r *reconciler[T]) reportPanic(ctx context.Context, req reconcile.Request) 
 	if err := r.member.Reader.Get(ctx, req.NamespacedName, object); err == nil {
 		p := &pass[T]{object: r.newest(object), deleting: object.GetDeletionTimestamp() != nil}
 		p.fail("", errPanicked)
-		r.report(ctx, p)
+		r.writeStatus(ctx, p)
 	}
 	panic(cause)
 }

@@ -24,8 +24,8 @@ import (
 // server away from what they report.
 const progressPeriod = 5 * time.Second
 
-// report writes the status if it changed.
-func (r *reconciler[T]) report(ctx context.Context, p *pass[T]) {
+// writeStatus writes the status if it changed, but mere progress once in a progressPeriod.
+func (r *reconciler[T]) writeStatus(ctx context.Context, p *pass[T]) {
 	before := r.copyOf(p.object)
 	now := metav1.NewTime(r.member.Settings.Clock.Now().UTC().Truncate(time.Second))
 	status := r.kind.Status(p.object)
@@ -55,8 +55,8 @@ func (r *reconciler[T]) report(ctx context.Context, p *pass[T]) {
 	r.kind.Report(p.object, report)
 	r.member.Settings.Metrics.observe(r.subject(client.ObjectKeyFromObject(p.object)), report.Phase)
 	r.member.Settings.Metrics.database(r.subject(client.ObjectKeyFromObject(p.object)), p.lost != "" && !p.deleting)
-	if r.member.Reported != nil && r.member.Paused {
-		r.member.Reported(ctx, p.object)
+	if r.member.OnStatus != nil && r.member.Paused {
+		r.member.OnStatus(ctx, p.object)
 		return
 	}
 	if equality.Semantic.DeepEqual(before, p.object) {
@@ -67,10 +67,10 @@ func (r *reconciler[T]) report(ctx context.Context, p *pass[T]) {
 		return
 	}
 	*r.kind.Status(p.object).LastUpdated = &now
-	if r.member.Reported != nil {
-		r.member.Reported(ctx, p.object)
+	if r.member.OnStatus != nil {
+		r.member.OnStatus(ctx, p.object)
 	}
-	if err := r.write(ctx, before, p.object); err != nil {
+	if err := r.patchStatus(ctx, before, p.object); err != nil {
 		if !apierrors.IsNotFound(err) {
 			p.fail("", fmt.Errorf("writing the status: %w", err))
 		}
@@ -167,8 +167,8 @@ func (r *reconciler[T]) isMinor(before, after T) bool {
 	return true
 }
 
-// write patches the status. It fails if the object was changed concurrently.
-func (r *reconciler[T]) write(ctx context.Context, before, after T) error {
+// patchStatus writes the status. It fails if the object was changed concurrently.
+func (r *reconciler[T]) patchStatus(ctx context.Context, before, after T) error {
 	ctx, cancel := context.WithTimeout(ctx, r.member.Settings.Timeout)
 	defer cancel()
 	if err := r.member.Client.Status().Patch(ctx, after,
