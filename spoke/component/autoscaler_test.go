@@ -65,13 +65,13 @@ func TestInactiveAutoscaler(t *testing.T) {
 				tt.want(want)
 			}
 			state := component.Observe(part("web", nil, want, scaler("web", "")), live(deployment("web", 2, 2), scaler("web", tt.reason)), true)
-			report := component.Summarize(component.Summary{Generation: 1, States: []component.State{state}, Now: metav1.NewTime(at(0).Add(tt.after))})
-			degraded := meta.FindStatusCondition(report.Conditions, v1.ConditionDegraded)
+			summary := component.Summarize(component.SummaryInput{Generation: 1, States: []component.State{state}, Now: metav1.NewTime(at(0).Add(tt.after))})
+			degraded := meta.FindStatusCondition(summary.Conditions, v1.ConditionDegraded)
 			if is := degraded.Status == metav1.ConditionTrue; is != (tt.message != "") || is && (degraded.Reason != v1.ReasonAutoscalerInactive || degraded.Message != tt.message) {
 				t.Errorf("Degraded is %+v", degraded)
 			}
-			if report.Phase != v1.PhaseRunning || report.DeadlineIn != tt.due {
-				t.Errorf("phase %s, looked at again in %s, want %s", report.Phase, report.DeadlineIn, tt.due)
+			if summary.Phase != v1.PhaseRunning || summary.DeadlineIn != tt.due {
+				t.Errorf("phase %s, looked at again in %s, want %s", summary.Phase, summary.DeadlineIn, tt.due)
 			}
 		})
 	}

@@ -153,7 +153,7 @@ func TestAvailable(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := component.Summarize(component.Summary{Generation: 1, Now: now, Previous: initialized(1), States: decision.States})
+			got := component.Summarize(component.SummaryInput{Generation: 1, Now: now, Previous: initialized(1), States: decision.States})
 			c := meta.FindStatusCondition(got.Conditions, v1.ConditionAvailable)
 			if want := tt.want == ""; (c.Status == metav1.ConditionTrue) != want || !want && c.Message != tt.want {
 				t.Errorf("Available is %s: %q, want %q", c.Status, c.Message, tt.want)
@@ -166,18 +166,18 @@ func TestAvailable(t *testing.T) {
 func TestAvailableUnobserved(t *testing.T) {
 	down := component.State{Name: "web", Phase: v1.PhaseDeleting, Unavailable: "nothing is left"}
 	tests := map[string]struct {
-		in      component.Summary
+		in      component.SummaryInput
 		status  metav1.ConditionStatus
 		reason  string
 		message string
 	}{
-		"nothing was read": {component.Summary{Problems: []component.Problem{{Reason: v1.ReasonApplyFailed, Message: "timed out"}}},
+		"nothing was read": {component.SummaryInput{Problems: []component.Problem{{Reason: v1.ReasonApplyFailed, Message: "timed out"}}},
 			metav1.ConditionUnknown, v1.ReasonApplyFailed, "timed out"},
-		"the spec cannot be rendered": {component.Summary{Problems: []component.Problem{{Reason: v1.ReasonInvalidSpec, Message: "spec.x must be y", Blocking: true}}},
+		"the spec cannot be rendered": {component.SummaryInput{Problems: []component.Problem{{Reason: v1.ReasonInvalidSpec, Message: "spec.x must be y", Blocking: true}}},
 			metav1.ConditionUnknown, v1.ReasonInvalidSpec, "spec.x must be y"},
-		"a write failed": {component.Summary{States: []component.State{ready("web")}, Problems: []component.Problem{{Component: "web", Reason: v1.ReasonApplyFailed, Message: "timed out"}}},
+		"a write failed": {component.SummaryInput{States: []component.State{ready("web")}, Problems: []component.Problem{{Component: "web", Reason: v1.ReasonApplyFailed, Message: "timed out"}}},
 			metav1.ConditionTrue, v1.ReasonAvailable, "customers can be served"},
-		"deleted": {component.Summary{Deleting: true, States: []component.State{down}}, metav1.ConditionFalse, v1.ReasonDeleting, "the application is being deleted"},
+		"deleted": {component.SummaryInput{Deleting: true, States: []component.State{down}}, metav1.ConditionFalse, v1.ReasonDeleting, "the application is being deleted"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

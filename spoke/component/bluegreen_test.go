@@ -177,8 +177,8 @@ func TestBlueGreen(t *testing.T) {
 			if change := component.Classify(tt.components[2], tt.live, nil); change != tt.change {
 				t.Errorf("it is classified as %q, want %q", change, tt.change)
 			}
-			report := component.Summarize(component.Summary{Generation: 2, Now: at(0), Previous: initialized(1), States: got.States})
-			if c := meta.FindStatusCondition(report.Conditions, v1.ConditionAvailable); !strings.HasPrefix(c.Message, tt.available) {
+			summary := component.Summarize(component.SummaryInput{Generation: 2, Now: at(0), Previous: initialized(1), States: got.States})
+			if c := meta.FindStatusCondition(summary.Conditions, v1.ConditionAvailable); !strings.HasPrefix(c.Message, tt.available) {
 				t.Errorf("Available says %q, want %q", c.Message, tt.available)
 			}
 		})

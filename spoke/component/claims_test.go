@@ -77,12 +77,12 @@ func checkHeldSteps(t *testing.T, steps []component.Step, release bool) {
 // checkHeldReport checks that Stalled says that a claim is being deleted, and whether the database is ready.
 func checkHeldReport(t *testing.T, got component.Decision, says string, ready bool) {
 	t.Helper()
-	report := component.Summarize(component.Summary{Generation: 1, Now: at(0), Previous: initialized(1), States: got.States, Problems: got.Problems})
-	stalled := meta.FindStatusCondition(report.Conditions, v1.ConditionStalled)
+	summary := component.Summarize(component.SummaryInput{Generation: 1, Now: at(0), Previous: initialized(1), States: got.States, Problems: got.Problems})
+	stalled := meta.FindStatusCondition(summary.Conditions, v1.ConditionStalled)
 	if stalled.Status != metav1.ConditionTrue || stalled.Reason != v1.ReasonClaimBeingDeleted || !strings.Contains(stalled.Message, says) {
 		t.Errorf("Stalled is %s, %s: %s", stalled.Status, stalled.Reason, stalled.Message)
 	}
-	if database := report.States[0]; database.Ready != ready {
+	if database := summary.States[0]; database.Ready != ready {
 		t.Errorf("the database is ready %t: %s", database.Ready, database.Message)
 	}
 }

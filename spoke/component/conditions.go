@@ -12,12 +12,12 @@ import (
 
 // conditions returns the conditions of a component's application, with their transition
 // times, and the conditions that other controllers set.
-func conditions(in Summary, c cause, report Report) []metav1.Condition {
+func conditions(in SummaryInput, c cause, summary Summary) []metav1.Condition {
 	initialized := metav1.Condition{Type: v1.ConditionInitialized, Status: metav1.ConditionFalse, Reason: v1.ReasonProgressing, Message: "the application has not been ready yet"}
 	if c.initialized {
 		initialized.Status, initialized.Reason, initialized.Message = metav1.ConditionTrue, v1.ReasonRunning, "the application has been ready"
 	}
-	own := append(progress(in, c, report), initialized, available(in, report.States), stalled(in, c, report.States))
+	own := append(progress(in, c, summary), initialized, available(in, summary.States), stalled(in, c, summary.States))
 	if in.Unsupported != "" {
 		own = append(own, metav1.Condition{Type: v1.ConditionSupported, Status: metav1.ConditionFalse, Reason: v1.ReasonNotSupported, Message: v1.Excerpt(in.Unsupported, maxMessage)})
 	}
@@ -26,7 +26,7 @@ func conditions(in Summary, c cause, report Report) []metav1.Condition {
 			Reason: v1.ReasonDatabaseLost, Message: v1.Excerpt(in.Lost, maxMessage)})
 	}
 	own = append(own, storedAsApplied(in)...)
-	for _, s := range report.States {
+	for _, s := range summary.States {
 		if s.SelfSigned != "" {
 			own = append(own, metav1.Condition{Type: v1.ConditionCertificateTrusted, Status: metav1.ConditionFalse,
 				Reason: v1.ReasonSelfSignedCertificate, Message: v1.Excerpt(s.SelfSigned, maxMessage)})
@@ -53,7 +53,7 @@ func conditions(in Summary, c cause, report Report) []metav1.Condition {
 
 // storedAsApplied returns the condition StoredAsApplied, which an application has only while it is False. It
 // stays while nothing is written, or not known yet.
-func storedAsApplied(in Summary) []metav1.Condition {
+func storedAsApplied(in SummaryInput) []metav1.Condition {
 	condition := metav1.Condition{Type: v1.ConditionStoredAsApplied, Status: metav1.ConditionFalse, Reason: v1.ReasonChangedByAdmission}
 	last := find(in.Previous, condition.Type)
 	switch {
@@ -78,9 +78,9 @@ func pointToDegraded(own []metav1.Condition) {
 }
 
 // progress returns the conditions Ready, Progressing and Degraded.
-func progress(in Summary, c cause, report Report) []metav1.Condition {
+func progress(in SummaryInput, c cause, summary Summary) []metav1.Condition {
 	ready := metav1.Condition{Type: v1.ConditionReady, Status: metav1.ConditionFalse, Reason: c.reason, Message: c.text()}
-	enabled, n := count(report.States)
+	enabled, n := count(summary.States)
 	progressing := metav1.Condition{
 		Type: v1.ConditionProgressing, Status: metav1.ConditionTrue, Reason: progressReason(c.phase),
 		Message: fmt.Sprintf("%d of %d components are ready", n, enabled),
@@ -102,7 +102,7 @@ func progress(in Summary, c cause, report Report) []metav1.Condition {
 		degraded.Status, degraded.Reason, degraded.Message = metav1.ConditionTrue, in.Problems[0].Reason, in.Problems[0].Text()
 	}
 	if degraded.Status == metav1.ConditionFalse {
-		degraded = impaired(degraded, report.States)
+		degraded = impaired(degraded, summary.States)
 	}
 	return []metav1.Condition{ready, progressing, degraded}
 }
@@ -138,7 +138,7 @@ func impaired(degraded metav1.Condition, states []State) metav1.Condition {
 
 // available returns the condition Available, which names the first component that does not serve
 // customers. It is Unknown if the components could not be observed.
-func available(in Summary, states []State) metav1.Condition {
+func available(in SummaryInput, states []State) metav1.Condition {
 	c := metav1.Condition{Type: v1.ConditionAvailable, Status: metav1.ConditionTrue, Reason: v1.ReasonAvailable, Message: "customers can be served"}
 	if in.Deleting {
 		c.Status, c.Reason, c.Message = metav1.ConditionFalse, v1.ReasonDeleting, "the application is being deleted"
@@ -158,7 +158,7 @@ func available(in Summary, states []State) metav1.Condition {
 
 // stalled returns the condition Stalled: the application has failed, or a part of its spec or its
 // deletion is blocked, until a user does something. A namespace that is being deleted ends by itself.
-func stalled(in Summary, c cause, states []State) metav1.Condition {
+func stalled(in SummaryInput, c cause, states []State) metav1.Condition {
 	condition := metav1.Condition{Type: v1.ConditionStalled, Status: metav1.ConditionFalse, Reason: v1.ReasonProgressing, Message: "nothing waits for a user"}
 	if c.ready {
 		condition.Reason = v1.ReasonReconciled

@@ -18,7 +18,7 @@ const ProgressDeadline = 10 * time.Minute
 
 // withDeadline marks the component that the application has been waiting for too long as
 // failed. It stays failed until it makes progress or the spec changes.
-func withDeadline(in Summary, states []State) []State {
+func withDeadline(in SummaryInput, states []State) []State {
 	i := slices.IndexFunc(states, func(s State) bool { return !s.Ready })
 	if i < 0 || in.Deleting || in.Paused || !states[i].Timed || states[i].Phase == v1.PhaseFailed || states[i].Copying || progressed(in, states[i]) {
 		return states
@@ -39,23 +39,23 @@ func withDeadline(in Summary, states []State) []State {
 
 // progressed reports whether more pods of a component are ready or updated than in the last
 // status.
-func progressed(in Summary, now State) bool {
+func progressed(in SummaryInput, now State) bool {
 	i := slices.IndexFunc(in.Last, func(last State) bool { return last.Name == now.Name })
 	return i >= 0 && (now.ReadyReplicas > in.Last[i].ReadyReplicas || now.UpdatedReplicas > in.Last[i].UpdatedReplicas)
 }
 
 // copied reports whether a pod of a component copied data when the last status was written, and
 // none does any more. That took as long as it took: what follows has its own deadline.
-func copied(in Summary, now State) bool {
+func copied(in SummaryInput, now State) bool {
 	ready := find(in.Previous, v1.ConditionReady)
 	return ready != nil && ready.Reason == v1.ReasonCopyingData && waitedFor(in.Previous, now.Name) && !now.Copying
 }
 
 // deadlineIn returns the time until a component fails that is waited for, until what finalizers hold waits for a
 // user, or until an autoscaler that does not work is reported; 0 if no deadline applies.
-func deadlineIn(in Summary, c cause, report Report) time.Duration {
+func deadlineIn(in SummaryInput, c cause, summary Summary) time.Duration {
 	var waits []time.Duration
-	for _, s := range report.States {
+	for _, s := range summary.States {
 		if !s.HeldSince.IsZero() && !isHeld(s, in.Now.Time) {
 			waits = append(waits, heldAfter-in.Now.Sub(s.HeldSince))
 		}
@@ -64,8 +64,8 @@ func deadlineIn(in Summary, c cause, report Report) time.Duration {
 		}
 	}
 	if !c.ready && c.phase != v1.PhaseFailed && !in.Deleting && !in.Paused &&
-		slices.ContainsFunc(report.States, func(s State) bool { return s.Name == c.component && s.Timed && !s.Copying }) {
-		since := find(report.Conditions, v1.ConditionProgressing).LastTransitionTime
+		slices.ContainsFunc(summary.States, func(s State) bool { return s.Name == c.component && s.Timed && !s.Copying }) {
+		since := find(summary.Conditions, v1.ConditionProgressing).LastTransitionTime
 		waits = append(waits, ProgressDeadline-in.Now.Sub(since.Time))
 	}
 	if len(waits) == 0 {
@@ -77,7 +77,7 @@ func deadlineIn(in Summary, c cause, report Report) time.Duration {
 // resetsTransition reports whether the transition time of an unchanged condition must be
 // reset: progress towards another generation, or of another component, has its own
 // deadline, and each progress of a component begins it again.
-func resetsTransition(in Summary, c cause, now metav1.Condition) bool {
+func resetsTransition(in SummaryInput, c cause, now metav1.Condition) bool {
 	if now.Type != v1.ConditionProgressing || now.Status != metav1.ConditionTrue {
 		return false
 	}

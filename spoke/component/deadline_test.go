@@ -31,8 +31,8 @@ type observation struct {
 	due int
 }
 
-func (o observation) summarize(conditions []metav1.Condition, last []component.State) component.Report {
-	return component.Summarize(component.Summary{
+func (o observation) summarize(conditions []metav1.Condition, last []component.State) component.Summary {
+	return component.Summarize(component.SummaryInput{
 		Generation: o.generation, Now: at(o.minute), Previous: conditions, Last: last, States: o.states, Problems: o.problems,
 	})
 }
@@ -110,7 +110,7 @@ func TestDeadline(t *testing.T) {
 	maps.Copy(all, progressHistories())
 	for name, history := range all {
 		t.Run(name, func(t *testing.T) {
-			start := component.Summarize(component.Summary{Generation: 1, Now: at(0), States: []component.State{ready("db"), ready("web")}})
+			start := component.Summarize(component.SummaryInput{Generation: 1, Now: at(0), States: []component.State{ready("db"), ready("web")}})
 			phase, conditions, last := start.Phase, start.Conditions, start.States
 			for _, o := range history {
 				got := o.summarize(conditions, last)
@@ -132,8 +132,8 @@ func TestDeadline(t *testing.T) {
 
 // TestDeadlineTells checks what is said of a StatefulSet that failed.
 func TestDeadlineTells(t *testing.T) {
-	first := component.Summarize(component.Summary{Generation: 1, Now: at(0), States: []component.State{down()}})
-	got := component.Summarize(component.Summary{Generation: 1, Now: at(10), Previous: first.Conditions, States: []component.State{down()}})
+	first := component.Summarize(component.SummaryInput{Generation: 1, Now: at(0), States: []component.State{down()}})
+	got := component.Summarize(component.SummaryInput{Generation: 1, Now: at(10), Previous: first.Conditions, States: []component.State{down()}})
 	const want = "db: no progress within 10 minutes: not yet"
 	for _, kind := range []string{v1.ConditionReady, v1.ConditionProgressing, v1.ConditionDegraded} {
 		c := meta.FindStatusCondition(got.Conditions, kind)
@@ -147,7 +147,7 @@ func TestDeadlineTells(t *testing.T) {
 	if got.Phase != v1.PhaseFailed || got.Message != want || got.States[0].Phase != v1.PhaseFailed {
 		t.Errorf("got %s, %q, state %+v", got.Phase, got.Message, got.States[0])
 	}
-	again := component.Summarize(component.Summary{Generation: 1, Now: at(20), Previous: got.Conditions, States: []component.State{down()}})
+	again := component.Summarize(component.SummaryInput{Generation: 1, Now: at(20), Previous: got.Conditions, States: []component.State{down()}})
 	if again.Message != got.Message || !meta.FindStatusCondition(again.Conditions, v1.ConditionDegraded).LastTransitionTime.Equal(&got.Conditions[2].LastTransitionTime) {
 		t.Errorf("later it says %q", again.Message)
 	}
@@ -156,7 +156,7 @@ func TestDeadlineTells(t *testing.T) {
 // TestUnobservedKeepsItsTime checks that a problem of no component, seen again and
 // again, changes nothing.
 func TestUnobservedKeepsItsTime(t *testing.T) {
-	in := component.Summary{Generation: 1, Now: at(0), Problems: []component.Problem{{Reason: v1.ReasonApplyFailed, Message: "writing failed: see the log"}}}
+	in := component.SummaryInput{Generation: 1, Now: at(0), Problems: []component.Problem{{Reason: v1.ReasonApplyFailed, Message: "writing failed: see the log"}}}
 	first := component.Summarize(in)
 	in.Now, in.Previous = at(5), first.Conditions
 	if again := component.Summarize(in); !meta.FindStatusCondition(again.Conditions, v1.ConditionProgressing).LastTransitionTime.Equal(&first.Conditions[1].LastTransitionTime) {
@@ -168,7 +168,7 @@ func TestUnobservedKeepsItsTime(t *testing.T) {
 // known.
 func TestDeadlineWithoutReady(t *testing.T) {
 	progress := metav1.Condition{Type: v1.ConditionProgressing, Status: metav1.ConditionTrue, Reason: v1.ReasonWaitingForReplicas, ObservedGeneration: 7, LastTransitionTime: at(0)}
-	got := component.Summarize(component.Summary{
+	got := component.Summarize(component.SummaryInput{
 		Generation: 7, ObservedGeneration: 7, Previous: []metav1.Condition{progress}, Now: at(5),
 		States: []component.State{unready("web", v1.PhaseUpdating, v1.ReasonWaitingForReplicas)},
 	})

@@ -157,7 +157,7 @@ func TestSelfSigned(t *testing.T) {
 	for _, want := range []string{"install it", ""} {
 		c.SelfSigned = want
 		state := component.Observe(c, live(ingress("app-tls")), true)
-		conditions = component.Summarize(component.Summary{Generation: 1, States: []component.State{state}, Previous: conditions, Now: at(0)}).Conditions
+		conditions = component.Summarize(component.SummaryInput{Generation: 1, States: []component.State{state}, Previous: conditions, Now: at(0)}).Conditions
 		got := apimeta.FindStatusCondition(conditions, v1.ConditionCertificateTrusted)
 		if got == nil && want == "" {
 			continue
@@ -201,13 +201,13 @@ func TestImpaired(t *testing.T) {
 	if want := "ready; set the secret"; got.States[0].Message != want {
 		t.Errorf("message %q, want %q", got.States[0].Message, want)
 	}
-	report := component.Summarize(component.Summary{Generation: 1, States: got.States, Now: at(0)})
+	summary := component.Summarize(component.SummaryInput{Generation: 1, States: got.States, Now: at(0)})
 	want := map[string]string{
 		v1.ConditionReady: "True Running", v1.ConditionProgressing: "False Running",
 		v1.ConditionDegraded: "True LoginNotConfigured ingress: set the secret", v1.ConditionInitialized: "True Running",
 		v1.ConditionStalled: "False Reconciled no change waits for a user, and the condition Degraded says what is wrong",
 	}
-	for _, c := range report.Conditions {
+	for _, c := range summary.Conditions {
 		said := string(c.Status) + " " + c.Reason
 		if c.Type == v1.ConditionDegraded || c.Type == v1.ConditionStalled {
 			said += " " + c.Message
@@ -216,7 +216,7 @@ func TestImpaired(t *testing.T) {
 			t.Errorf("%s is %q, want %q", c.Type, said, expected)
 		}
 	}
-	if report.Phase != v1.PhaseRunning || report.ObservedGeneration != 1 {
-		t.Errorf("phase %s, generation %d", report.Phase, report.ObservedGeneration)
+	if summary.Phase != v1.PhaseRunning || summary.ObservedGeneration != 1 {
+		t.Errorf("phase %s, generation %d", summary.Phase, summary.ObservedGeneration)
 	}
 }

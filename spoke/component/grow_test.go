@@ -156,7 +156,7 @@ func TestCannotGrow(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			got := component.Summarize(component.Summary{Generation: 2, ObservedGeneration: 1, Previous: initialized(1), Now: at(0),
+			got := component.Summarize(component.SummaryInput{Generation: 2, ObservedGeneration: 1, Previous: initialized(1), Now: at(0),
 				States: []component.State{tt.db, ready("web")}, Problems: tt.problems})
 			if got.Phase != tt.phase || got.States[0].Message != tt.state || got.States[0].Ready != (tt.phase == v1.PhaseRunning) {
 				t.Errorf("got %s, state %+v", got.Phase, got.States[0])

@@ -40,22 +40,22 @@ func TestHeldDeletion(t *testing.T) {
 			exists := live(configMap("app-backend-a", "backend"), deployment("backend", 2, 2, going(tt.finalizers...)))
 			now := metav1.NewTime(deleted.Add(tt.after))
 			decision := component.DecideDeletion(shop(), exists, owner)
-			check := func(report component.Report, message string) {
+			check := func(summary component.Summary, message string) {
 				t.Helper()
-				stalled := meta.FindStatusCondition(report.Conditions, v1.ConditionStalled)
+				stalled := meta.FindStatusCondition(summary.Conditions, v1.ConditionStalled)
 				if is := stalled.Status == metav1.ConditionTrue; is != tt.stalled || is && (stalled.Reason != v1.ReasonSomeFinalizersRemain || stalled.Message != "backend: "+message+tt.held) {
 					t.Errorf("Stalled is %+v", stalled)
 				}
-				if got := report.States[0].Message; tt.held != "" && got != message+tt.held {
+				if got := summary.States[0].Message; tt.held != "" && got != message+tt.held {
 					t.Errorf("message %q, want %q", got, message+tt.held)
 				}
-				if tt.due > 0 && report.DeadlineIn != tt.due {
-					t.Errorf("it is looked at again in %s, want %s", report.DeadlineIn, tt.due)
+				if tt.due > 0 && summary.DeadlineIn != tt.due {
+					t.Errorf("it is looked at again in %s, want %s", summary.DeadlineIn, tt.due)
 				}
 			}
-			check(component.Summarize(component.Summary{Generation: 1, States: decision.States, Deleting: true, Now: now}), waiting)
+			check(component.Summarize(component.SummaryInput{Generation: 1, States: decision.States, Deleting: true, Now: now}), waiting)
 			state := component.Observe(part("backend", nil, deployment("backend", 2, 0)), exists, true)
-			check(component.Summarize(component.Summary{Generation: 1, States: []component.State{state}, Now: now}), updating)
+			check(component.Summarize(component.SummaryInput{Generation: 1, States: []component.State{state}, Now: now}), updating)
 		})
 	}
 }
@@ -67,10 +67,10 @@ func TestContendedField(t *testing.T) {
 	problem := component.Problem{Component: "backend", Reason: v1.ReasonFieldManagerConflict, Message: "stop it", Blocking: true, Harmless: true}
 	for name, replicas := range map[string]int32{"ready": 2, "not ready": 1} {
 		state := component.Observe(part("backend", nil, deployment("backend", 2, 0)), live(deployment("backend", 2, replicas)), true)
-		report := component.Summarize(component.Summary{Generation: 3, ObservedGeneration: 2, States: []component.State{state}, Problems: []component.Problem{problem}, Now: at(0)})
-		ready, stalled := meta.FindStatusCondition(report.Conditions, v1.ConditionReady), meta.FindStatusCondition(report.Conditions, v1.ConditionStalled)
-		if (ready.Status == metav1.ConditionTrue) != (replicas == 2) || report.Phase == v1.PhaseFailed || report.ObservedGeneration != 3 {
-			t.Errorf("%s: phase %s, Ready %+v, generation %d", name, report.Phase, ready, report.ObservedGeneration)
+		summary := component.Summarize(component.SummaryInput{Generation: 3, ObservedGeneration: 2, States: []component.State{state}, Problems: []component.Problem{problem}, Now: at(0)})
+		ready, stalled := meta.FindStatusCondition(summary.Conditions, v1.ConditionReady), meta.FindStatusCondition(summary.Conditions, v1.ConditionStalled)
+		if (ready.Status == metav1.ConditionTrue) != (replicas == 2) || summary.Phase == v1.PhaseFailed || summary.ObservedGeneration != 3 {
+			t.Errorf("%s: phase %s, Ready %+v, generation %d", name, summary.Phase, ready, summary.ObservedGeneration)
 		}
 		if stalled.Status != metav1.ConditionTrue || stalled.Reason != v1.ReasonFieldManagerConflict || stalled.Message != "backend: stop it" {
 			t.Errorf("%s: Stalled is %+v", name, stalled)

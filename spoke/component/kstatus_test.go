@@ -14,8 +14,8 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/component"
 )
 
-// kstatus returns what tools that use kstatus say of an application with a report.
-func kstatus(t *testing.T, generation int64, deleting bool, r component.Report) string {
+// kstatus returns what tools that use kstatus say of an application with a summary.
+func kstatus(t *testing.T, generation int64, deleting bool, r component.Summary) string {
 	t.Helper()
 	app := &v1.EcommerceApp{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "ecommerce.io/v1", Kind: "EcommerceApp"},
@@ -41,17 +41,17 @@ func kstatus(t *testing.T, generation int64, deleting bool, r component.Report) 
 func TestKstatus(t *testing.T) {
 	cases := summaries()
 	blocked := func(reason string) summary {
-		return summary{in: component.Summary{ObservedGeneration: 6, Previous: initialized(6), States: []component.State{ready("web")},
+		return summary{in: component.SummaryInput{ObservedGeneration: 6, Previous: initialized(6), States: []component.State{ready("web")},
 			Problems: []component.Problem{{Component: "web", Reason: reason, Message: "not yet", Blocking: true}}}}
 	}
 	for _, reason := range []string{v1.ReasonConflict, v1.ReasonCredentialsMissing, v1.ReasonNamespaceTerminating} {
 		cases[reason] = blocked(reason)
 	}
-	notGrown := summary{in: component.Summary{Previous: initialized(6), States: []component.State{{Name: "db", Growing: true, Phase: v1.PhaseUpdating}},
+	notGrown := summary{in: component.SummaryInput{Previous: initialized(6), States: []component.State{{Name: "db", Growing: true, Phase: v1.PhaseUpdating}},
 		Problems: []component.Problem{{Component: "db", Reason: v1.ReasonStorageNotExpandable, Message: "the claim cannot grow", Blocking: true}}}}
 	cases["a volume that cannot grow"] = notGrown
-	cases["paused"] = summary{in: component.Summary{Paused: true, Previous: initialized(7), States: []component.State{ready("web")}}}
-	cases["paused, with a change"] = summary{in: component.Summary{Paused: true, Previous: initialized(6), Pending: []v1.PendingChange{{Kind: "Deployment"}},
+	cases["paused"] = summary{in: component.SummaryInput{Paused: true, Previous: initialized(7), States: []component.State{ready("web")}}}
+	cases["paused, with a change"] = summary{in: component.SummaryInput{Paused: true, Previous: initialized(6), Pending: []v1.PendingChange{{Kind: "Deployment"}},
 		States: []component.State{unready("web", v1.PhaseUpdating, v1.ReasonProgressing)}}}
 	raced := blocked(v1.ReasonForbidden)
 	raced.in.Incomplete = true
@@ -72,12 +72,12 @@ func TestKstatus(t *testing.T) {
 	got := make(map[string]string, len(cases))
 	for name, tt := range cases {
 		tt.in.Generation, tt.in.ObservedGeneration, tt.in.Now = 7, 6, at(0)
-		report := component.Summarize(tt.in)
-		got[name] = kstatus(t, tt.in.Generation, tt.in.Deleting, report)
-		stalled := meta.FindStatusCondition(report.Conditions, v1.ConditionStalled)
-		failed := report.Phase == v1.PhaseFailed && name != v1.ReasonNamespaceTerminating || name == "a volume that cannot grow"
+		summary := component.Summarize(tt.in)
+		got[name] = kstatus(t, tt.in.Generation, tt.in.Deleting, summary)
+		stalled := meta.FindStatusCondition(summary.Conditions, v1.ConditionStalled)
+		failed := summary.Phase == v1.PhaseFailed && name != v1.ReasonNamespaceTerminating || name == "a volume that cannot grow"
 		if !tt.in.Deleting && failed != (stalled.Status == metav1.ConditionTrue) {
-			t.Errorf("%s: Stalled is %s in phase %s", name, stalled.Status, report.Phase)
+			t.Errorf("%s: Stalled is %s in phase %s", name, stalled.Status, summary.Phase)
 		}
 		if stalled.ObservedGeneration != 7 || stalled.Message == "" || stalled.Status == metav1.ConditionTrue && stalled.Reason == v1.ReasonProgressing {
 			t.Errorf("%s: Stalled is %+v", name, stalled)

@@ -130,7 +130,7 @@ func TestRefusedDeployment(t *testing.T) {
 			if !found {
 				return
 			}
-			in := component.Summary{Generation: 1, States: []component.State{state}, Problems: []component.Problem{p}, Now: at(10)}
+			in := component.SummaryInput{Generation: 1, States: []component.State{state}, Problems: []component.Problem{p}, Now: at(10)}
 			if got := component.Summarize(in).States[0]; got.Message != tt.message {
 				t.Errorf("the cause is said twice: %q", got.Message)
 			}
@@ -156,9 +156,9 @@ func TestEventsOutrankClaims(t *testing.T) {
 		"no Secret":     {v1.ReasonMissing, "Secret a does not exist", v1.ReasonWaitingForStorage, "claim data-app-database-0 is not bound; Secret a does not exist"},
 	} {
 		problem := component.Problem{Component: "database", Reason: tt.reason, Message: tt.message, Optional: true, Explains: true}
-		report := component.Summarize(component.Summary{Generation: 1, States: []component.State{state}, Problems: []component.Problem{problem}, Now: at(10)})
-		if got := report.States[0]; got.Reason != tt.wantReason || got.Message != tt.wantMessage || report.Phase != v1.PhaseCreating {
-			t.Errorf("%s: %s %s %q, want %s %q", name, report.Phase, got.Reason, got.Message, tt.wantReason, tt.wantMessage)
+		summary := component.Summarize(component.SummaryInput{Generation: 1, States: []component.State{state}, Problems: []component.Problem{problem}, Now: at(10)})
+		if got := summary.States[0]; got.Reason != tt.wantReason || got.Message != tt.wantMessage || summary.Phase != v1.PhaseCreating {
+			t.Errorf("%s: %s %s %q, want %s %q", name, summary.Phase, got.Reason, got.Message, tt.wantReason, tt.wantMessage)
 		}
 	}
 }

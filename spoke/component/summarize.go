@@ -37,8 +37,8 @@ type Problem struct {
 // Text returns the message with the component, as conditions have it.
 func (p Problem) Text() string { return cause{component: p.Component, message: p.Message}.text() }
 
-// Summary is the input of Summarize.
-type Summary struct {
+// SummaryInput is the input of Summarize.
+type SummaryInput struct {
 	// Generation is the generation of the spec, ObservedGeneration the last one that was
 	// reconciled, or that a user has to do something about.
 	Generation, ObservedGeneration int64
@@ -71,11 +71,11 @@ type Summary struct {
 	Claims, BoundClaims int
 }
 
-// Summarize derives the report from the observed states and problems.
-func Summarize(in Summary) Report {
+// Summarize derives the summary from the observed states and problems.
+func Summarize(in SummaryInput) Summary {
 	states := withDeadline(in, withProblems(in.States, in.Problems))
 	withAutoscalers(states, in.Now.Time)
-	report := Report{
+	summary := Summary{
 		ObservedGeneration: in.ObservedGeneration,
 		States:             states,
 		Claims:             in.Claims,
@@ -84,18 +84,18 @@ func Summarize(in Summary) Report {
 	}
 	hindered := slices.ContainsFunc(in.Problems, func(p Problem) bool { return !p.Optional })
 	if !in.Incomplete && (!hindered || blocking(in.Problems) != nil) {
-		report.ObservedGeneration = in.Generation
+		summary.ObservedGeneration = in.Generation
 	}
 	enabled, ready := count(states)
-	report.Ready = fmt.Sprintf("%d/%d", ready, enabled)
+	summary.Ready = fmt.Sprintf("%d/%d", ready, enabled)
 	cause := causeOf(in, states)
-	report.Phase, report.Message = cause.phase, cause.text()
+	summary.Phase, summary.Message = cause.phase, cause.text()
 	if in.Paused && !in.Deleting {
-		report.Phase, report.Message = v1.PhasePaused, pausedMessage(len(in.Pending))
+		summary.Phase, summary.Message = v1.PhasePaused, pausedMessage(len(in.Pending))
 	}
-	report.Conditions = conditions(in, cause, report)
-	report.DeadlineIn = deadlineIn(in, cause, report)
-	return report
+	summary.Conditions = conditions(in, cause, summary)
+	summary.DeadlineIn = deadlineIn(in, cause, summary)
+	return summary
 }
 
 // pausedMessage returns the message with the number of changes that wait for the end of a pause.
@@ -128,7 +128,7 @@ func (c cause) text() string {
 	return prefix + v1.Excerpt(c.message, maxMessage-len(prefix))
 }
 
-func causeOf(in Summary, states []State) cause {
+func causeOf(in SummaryInput, states []State) cause {
 	latch := find(in.Previous, v1.ConditionInitialized)
 	c := cause{initialized: latch != nil && latch.Status == metav1.ConditionTrue}
 	if in.Deleting {
@@ -169,7 +169,7 @@ func causeOf(in Summary, states []State) cause {
 func (c *cause) from(s State) { c.component, c.reason, c.message = s.Name, s.Reason, s.Message }
 
 // unobserved returns the cause if a transient problem prevented the observation.
-func unobserved(in Summary, c cause) cause {
+func unobserved(in SummaryInput, c cause) cause {
 	p := in.Problems[0]
 	c.phase, c.component, c.reason, c.message = v1.PhaseUpdating, p.Component, p.Reason, p.Message
 	if !c.initialized {

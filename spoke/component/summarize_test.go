@@ -32,7 +32,7 @@ func progressing(reason string) []metav1.Condition {
 }
 
 type summary struct {
-	in      component.Summary
+	in      component.SummaryInput
 	phase   v1.Phase
 	ready   string
 	message string
@@ -48,55 +48,55 @@ func summaries() map[string]summary {
 	missing := []component.Problem{{Component: "web", Reason: v1.ReasonMissing, Message: "no Secret", Optional: true, Explains: true}}
 	crashes := []component.Problem{{Component: "web", Reason: v1.ReasonCrashLoopBackOff, Message: "exit code 1", Optional: true, Explains: true}}
 	return map[string]summary{
-		"running": {component.Summary{States: []component.State{ready("db"), ready("web"), off}},
+		"running": {component.SummaryInput{States: []component.State{ready("db"), ready("web"), off}},
 			v1.PhaseRunning, "2/2", "Application is running", v1.ReasonRunning, "", 7},
-		"creating": {component.Summary{States: []component.State{ready("db"), unready("web", v1.PhaseCreating, v1.ReasonWaitingForReplicas)}},
+		"creating": {component.SummaryInput{States: []component.State{ready("db"), unready("web", v1.PhaseCreating, v1.ReasonWaitingForReplicas)}},
 			v1.PhaseCreating, "1/2", "web: not yet", v1.ReasonWaitingForReplicas, "", 7},
-		"updating": {component.Summary{Previous: initialized(1), States: []component.State{unready("web", v1.PhaseUpdating, v1.ReasonProgressing)}},
+		"updating": {component.SummaryInput{Previous: initialized(1), States: []component.State{unready("web", v1.PhaseUpdating, v1.ReasonProgressing)}},
 			v1.PhaseUpdating, "0/1", "web: not yet", v1.ReasonProgressing, "", 7},
-		"scaling": {component.Summary{Previous: initialized(1), States: []component.State{unready("web", v1.PhaseScaling, v1.ReasonScaling)}},
+		"scaling": {component.SummaryInput{Previous: initialized(1), States: []component.State{unready("web", v1.PhaseScaling, v1.ReasonScaling)}},
 			v1.PhaseScaling, "0/1", "web: not yet", v1.ReasonScaling, "", 7},
-		"still scaling": {component.Summary{Previous: progressing("Scaling"), States: []component.State{unready("web", v1.PhaseUpdating, v1.ReasonWaitingForReplicas)}},
+		"still scaling": {component.SummaryInput{Previous: progressing("Scaling"), States: []component.State{unready("web", v1.PhaseUpdating, v1.ReasonWaitingForReplicas)}},
 			v1.PhaseScaling, "0/1", "web: not yet", v1.ReasonWaitingForReplicas, "", 7},
-		"still scaling, and copying": {component.Summary{Previous: progressing("Scaling"), States: []component.State{unready("web", v1.PhaseUpdating, v1.ReasonCopyingData)}},
+		"still scaling, and copying": {component.SummaryInput{Previous: progressing("Scaling"), States: []component.State{unready("web", v1.PhaseUpdating, v1.ReasonCopyingData)}},
 			v1.PhaseScaling, "0/1", "web: not yet", v1.ReasonCopyingData, "", 7},
-		"still updating": {component.Summary{Previous: progressing("Updating"), States: []component.State{unready("web", v1.PhaseUpdating, v1.ReasonWaitingForReplicas)}},
+		"still updating": {component.SummaryInput{Previous: progressing("Updating"), States: []component.State{unready("web", v1.PhaseUpdating, v1.ReasonWaitingForReplicas)}},
 			v1.PhaseUpdating, "0/1", "web: not yet", v1.ReasonWaitingForReplicas, "", 7},
-		"updating while scaling": {component.Summary{Previous: progressing("Scaling"),
+		"updating while scaling": {component.SummaryInput{Previous: progressing("Scaling"),
 			States: []component.State{unready("db", v1.PhaseUpdating, v1.ReasonProgressing), unready("web", v1.PhaseScaling, v1.ReasonScaling)}},
 			v1.PhaseUpdating, "0/2", "db: not yet", v1.ReasonProgressing, "", 7},
-		"failed": {component.Summary{Previous: initialized(1),
+		"failed": {component.SummaryInput{Previous: initialized(1),
 			States: []component.State{unready("db", v1.PhaseUpdating, v1.ReasonProgressing), unready("web", v1.PhaseFailed, v1.ReasonDeadlineExceeded)}},
 			v1.PhaseFailed, "0/2", "web: not yet", v1.ReasonDeadlineExceeded, v1.ReasonDeadlineExceeded, 7},
-		"forbidden": {component.Summary{ObservedGeneration: 6, States: []component.State{ready("db"), ready("web")}, Problems: []component.Problem{blocked}},
+		"forbidden": {component.SummaryInput{ObservedGeneration: 6, States: []component.State{ready("db"), ready("web")}, Problems: []component.Problem{blocked}},
 			v1.PhaseFailed, "1/2", "web: not allowed", v1.ReasonForbidden, v1.ReasonForbidden, 7},
-		"trouble while running": {component.Summary{ObservedGeneration: 6, Previous: initialized(1), States: []component.State{ready("web")}, Problems: []component.Problem{passing}},
+		"trouble while running": {component.SummaryInput{ObservedGeneration: 6, Previous: initialized(1), States: []component.State{ready("web")}, Problems: []component.Problem{passing}},
 			v1.PhaseRunning, "1/1", "Application is running", v1.ReasonRunning, v1.ReasonApplyFailed, 6},
-		"trouble while creating": {component.Summary{States: []component.State{unready("web", v1.PhaseCreating, v1.ReasonProgressing)}, Problems: []component.Problem{passing}},
+		"trouble while creating": {component.SummaryInput{States: []component.State{unready("web", v1.PhaseCreating, v1.ReasonProgressing)}, Problems: []component.Problem{passing}},
 			v1.PhaseCreating, "0/1", "web: timed out", v1.ReasonApplyFailed, v1.ReasonApplyFailed, 0},
-		"a Secret is missing while creating": {component.Summary{Problems: missing,
+		"a Secret is missing while creating": {component.SummaryInput{Problems: missing,
 			States: []component.State{unready("web", v1.PhaseCreating, v1.ReasonWaitingForReplicas)}},
 			v1.PhaseCreating, "0/1", "web: not yet; no Secret", v1.ReasonMissing, v1.ReasonMissing, 7},
-		"a Secret is missing while running": {component.Summary{ObservedGeneration: 6, States: []component.State{ready("web")}, Problems: missing},
+		"a Secret is missing while running": {component.SummaryInput{ObservedGeneration: 6, States: []component.State{ready("web")}, Problems: missing},
 			v1.PhaseRunning, "1/1", "Application is running", v1.ReasonRunning, v1.ReasonMissing, 7},
-		"a Secret is missing while scaling": {component.Summary{Previous: progressing("Scaling"), Problems: missing,
+		"a Secret is missing while scaling": {component.SummaryInput{Previous: progressing("Scaling"), Problems: missing,
 			States: []component.State{unready("web", v1.PhaseUpdating, v1.ReasonWaitingForReplicas)}},
 			v1.PhaseScaling, "0/1", "web: not yet; no Secret", v1.ReasonMissing, v1.ReasonMissing, 7},
-		"a Secret is missing, and there is no progress": {component.Summary{Previous: initialized(1), Problems: missing,
+		"a Secret is missing, and there is no progress": {component.SummaryInput{Previous: initialized(1), Problems: missing,
 			States: []component.State{unready("web", v1.PhaseFailed, v1.ReasonDeadlineExceeded)}},
 			v1.PhaseFailed, "0/1", "web: not yet; no Secret", v1.ReasonDeadlineExceeded, v1.ReasonDeadlineExceeded, 7},
-		"pods crash while scaling": {component.Summary{Previous: progressing("Scaling"), Problems: crashes,
+		"pods crash while scaling": {component.SummaryInput{Previous: progressing("Scaling"), Problems: crashes,
 			States: []component.State{unready("web", v1.PhaseUpdating, v1.ReasonWaitingForReplicas)}},
 			v1.PhaseScaling, "0/1", "web: not yet; exit code 1", v1.ReasonCrashLoopBackOff, v1.ReasonCrashLoopBackOff, 7},
-		"nothing could be observed": {component.Summary{Previous: initialized(1), Problems: []component.Problem{{Reason: v1.ReasonApplyFailed, Message: "timed out"}}},
+		"nothing could be observed": {component.SummaryInput{Previous: initialized(1), Problems: []component.Problem{{Reason: v1.ReasonApplyFailed, Message: "timed out"}}},
 			v1.PhaseUpdating, "0/0", "timed out", v1.ReasonApplyFailed, v1.ReasonApplyFailed, 0},
-		"invalid": {component.Summary{Problems: []component.Problem{{Reason: v1.ReasonInvalidSpec, Message: "spec.x must be y", Blocking: true}}},
+		"invalid": {component.SummaryInput{Problems: []component.Problem{{Reason: v1.ReasonInvalidSpec, Message: "spec.x must be y", Blocking: true}}},
 			v1.PhaseFailed, "0/0", "spec.x must be y", v1.ReasonInvalidSpec, v1.ReasonInvalidSpec, 7},
-		"a write met a newer object": {component.Summary{ObservedGeneration: 6, Incomplete: true, States: []component.State{ready("web")}},
+		"a write met a newer object": {component.SummaryInput{ObservedGeneration: 6, Incomplete: true, States: []component.State{ready("web")}},
 			v1.PhaseRunning, "1/1", "Application is running", v1.ReasonRunning, "", 6},
-		"deleting": {component.Summary{Deleting: true, Previous: initialized(1), States: []component.State{unready("web", v1.PhaseDeleting, v1.ReasonDeleting)}},
+		"deleting": {component.SummaryInput{Deleting: true, Previous: initialized(1), States: []component.State{unready("web", v1.PhaseDeleting, v1.ReasonDeleting)}},
 			v1.PhaseDeleting, "0/1", "web: not yet", v1.ReasonDeleting, "", 7},
-		"deleting is refused": {component.Summary{Deleting: true, States: []component.State{unready("web", v1.PhaseDeleting, v1.ReasonDeleting)}, Problems: []component.Problem{blocked}},
+		"deleting is refused": {component.SummaryInput{Deleting: true, States: []component.State{unready("web", v1.PhaseDeleting, v1.ReasonDeleting)}, Problems: []component.Problem{blocked}},
 			v1.PhaseDeleting, "0/1", "web: not allowed", v1.ReasonDeleting, v1.ReasonForbidden, 7},
 	}
 }
@@ -124,13 +124,13 @@ func TestSummarize(t *testing.T) {
 // TestConditionsKeepTheirTimes checks that only a change moves a transition time,
 // that the latch keeps the generation that was ready, and that others' conditions stay.
 func TestConditionsKeepTheirTimes(t *testing.T) {
-	first := component.Summarize(component.Summary{Generation: 1, Now: at(1), States: []component.State{ready("web")}})
-	again := component.Summarize(component.Summary{Generation: 1, Now: at(2), States: []component.State{ready("web")}, Previous: first.Conditions})
+	first := component.Summarize(component.SummaryInput{Generation: 1, Now: at(1), States: []component.State{ready("web")}})
+	again := component.Summarize(component.SummaryInput{Generation: 1, Now: at(2), States: []component.State{ready("web")}, Previous: first.Conditions})
 	if diff := cmp.Diff(first, again); diff != "" {
 		t.Errorf("the same again (-first +again):\n%s", diff)
 	}
 	theirs := metav1.Condition{Type: "Theirs", Status: metav1.ConditionTrue, Reason: "Theirs", LastTransitionTime: at(0)}
-	down := component.Summarize(component.Summary{
+	down := component.Summarize(component.SummaryInput{
 		Generation: 2, Now: at(3), Previous: append(first.Conditions, theirs),
 		States: []component.State{unready("web", v1.PhaseUpdating, v1.ReasonProgressing)},
 	})
@@ -148,7 +148,7 @@ func TestConditionsKeepTheirTimes(t *testing.T) {
 }
 
 func TestMessagesAreBounded(t *testing.T) {
-	got := component.Summarize(component.Summary{
+	got := component.Summarize(component.SummaryInput{
 		Problems: []component.Problem{{Reason: v1.ReasonInvalidSpec, Message: strings.Repeat("ü", 5000), Blocking: true}},
 	})
 	if len(got.Message) > 1024 || !utf8.ValidString(got.Message) || !strings.HasSuffix(got.Message, "...") {
@@ -166,7 +166,7 @@ func TestTransitions(t *testing.T) {
 		for step := range 20 {
 			generation += int64(random.IntN(8) / 7)
 			deleting = deleting || random.IntN(15) == 0
-			in := component.Summary{Generation: generation, Now: at(3 * step), Previous: conditions, Deleting: deleting, Paused: random.IntN(8) == 0,
+			in := component.SummaryInput{Generation: generation, Now: at(3 * step), Previous: conditions, Deleting: deleting, Paused: random.IntN(8) == 0,
 				States: states(random, conditions), Problems: problems(random)}
 			got := component.Summarize(in)
 			if !component.Known(got.Phase) || !component.Legal(phase, got.Phase) {
@@ -245,7 +245,7 @@ func TestLegal(t *testing.T) {
 
 // TestSupported checks that fields without effect are named for as long as there are some.
 func TestSupported(t *testing.T) {
-	in := component.Summary{Generation: 2, Now: at(0), States: []component.State{ready("db")}, Unsupported: "no effect: spec.a, spec.b"}
+	in := component.SummaryInput{Generation: 2, Now: at(0), States: []component.State{ready("db")}, Unsupported: "no effect: spec.a, spec.b"}
 	got := component.Summarize(in)
 	c := meta.FindStatusCondition(got.Conditions, v1.ConditionSupported)
 	if c == nil || c.Status != metav1.ConditionFalse || c.Reason != v1.ReasonNotSupported || c.ObservedGeneration != 2 ||
@@ -273,7 +273,7 @@ func TestDatabaseLost(t *testing.T) {
 		"the primary waits":                 waits,
 		"the primary is ready to be loaded": ready("db"),
 	} {
-		in := component.Summary{Generation: 2, Now: at(0), States: []component.State{state, ready("web")}, Problems: []component.Problem{lost}, Lost: lost.Message}
+		in := component.SummaryInput{Generation: 2, Now: at(0), States: []component.State{state, ready("web")}, Problems: []component.Problem{lost}, Lost: lost.Message}
 		got := component.Summarize(in)
 		for kind, want := range map[string]metav1.Condition{
 			v1.ConditionDatabaseLost: {Status: metav1.ConditionTrue, Reason: v1.ReasonDatabaseLost, Message: "restore a backup"},
@@ -305,7 +305,7 @@ func TestEachProblem(t *testing.T) {
 	optional := component.Problem{Component: "web", Reason: v1.ReasonMissing, Message: "no rule", Optional: true}
 	blocked := component.Problem{Component: "api", Reason: v1.ReasonForbidden, Message: "not allowed", Blocking: true}
 	for name, first := range map[string]component.Problem{"explains": explains, "tolerated": small, "optional": optional, "elsewhere": {Component: "gone", Message: "m"}} {
-		got := component.Summarize(component.Summary{Problems: []component.Problem{first, blocked}, States: []component.State{
+		got := component.Summarize(component.SummaryInput{Problems: []component.Problem{first, blocked}, States: []component.State{
 			off, ready("db"), unready("web", v1.PhaseCreating, v1.ReasonWaitingForReplicas), ready("api"),
 		}})
 		if got.Phase != v1.PhaseFailed || got.Ready != "1/3" {

@@ -209,8 +209,8 @@ type Creation struct {
 	Unbound int
 }
 
-// Report is the observed state of an application, for its status.
-type Report struct {
+// Summary is the observed state of an application, for its status.
+type Summary struct {
 	Phase              v1.Phase
 	Message            string
 	ObservedGeneration int64

@@ -54,11 +54,11 @@ func EcommerceAppWith(t Templates) reconciler.Kind[*v1.EcommerceApp] {
 				StartedServer: &s.StartedServer, RenderingVersion: &s.RenderingVersion, HeldTemplates: &s.HeldTemplates,
 			}
 		},
-		Paused:   func(app *v1.EcommerceApp) bool { return app.Spec.Paused },
-		Report:   reportEcommerceApp,
-		Last:     lastComponents,
-		Database: databaseOf,
-		Clients:  func(app *v1.EcommerceApp) map[string]string { return render.BackendPods(app.Name) },
+		Paused:    func(app *v1.EcommerceApp) bool { return app.Spec.Paused },
+		SetStatus: setEcommerceAppStatus,
+		Last:      lastComponents,
+		Database:  databaseOf,
+		Clients:   func(app *v1.EcommerceApp) map[string]string { return render.BackendPods(app.Name) },
 		DeletesVolumes: func(app *v1.EcommerceApp) (database.Spec, bool) {
 			deletes := app.Spec.Deletion.Volumes == v1.DeletionDelete
 			if app.IsCopy() { // The hub decides, when it deletes the copy.
@@ -88,7 +88,7 @@ func databaseOf(app *v1.EcommerceApp, known render.Cluster) (database.Spec, bool
 	return db, err == nil
 }
 
-func reportEcommerceApp(app *v1.EcommerceApp, r component.Report) {
+func setEcommerceAppStatus(app *v1.EcommerceApp, r component.Summary) {
 	s := &app.Status
 	s.DatabaseReplicas = r.Replicas // A lag that was not observed in this pass is not reported.
 	if r.States == nil {
@@ -135,7 +135,7 @@ func WebApp() reconciler.Kind[*webappv1.WebApp] {
 				LastUpdated: &s.LastUpdated, Conditions: &s.Conditions,
 			}
 		},
-		Report: func(app *webappv1.WebApp, r component.Report) {
+		SetStatus: func(app *webappv1.WebApp, r component.Summary) {
 			s := &app.Status
 			for _, state := range r.States {
 				s.Replicas, s.AvailableReplicas, s.Selector = state.Replicas, state.ReadyReplicas, state.Selector
@@ -160,7 +160,7 @@ func MySQLCluster() reconciler.Kind[*mysqlv1.MySQLCluster] {
 				LastUpdated: &s.LastUpdated, Conditions: &s.Conditions, DatabaseCreated: &s.DatabaseCreated,
 			}
 		},
-		Report: func(db *mysqlv1.MySQLCluster, r component.Report) {
+		SetStatus: func(db *mysqlv1.MySQLCluster, r component.Summary) {
 			s := &db.Status
 			for _, state := range r.States {
 				s.Replicas, s.ReadyReplicas, s.Selector = state.Replicas, state.ReadyReplicas, state.Selector

@@ -67,7 +67,7 @@ func TestNoOldLag(t *testing.T) {
 	}}
 	want := app.DeepCopy()
 	want.Status.DatabaseReplicas = nil
-	reportEcommerceApp(app, component.Report{})
+	setEcommerceAppStatus(app, component.Summary{})
 	if diff := cmp.Diff(want, app); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -30,8 +30,8 @@ func TestStartedServer(t *testing.T) {
 		if step.want != "" {
 			want = &v1.DatabaseServer{Version: step.want, Image: "mysql:" + step.want}
 		}
-		reportEcommerceApp(app, component.Report{States: states, DatabaseStarted: step.started})
-		reportEcommerceApp(app, component.Report{}) // Nothing could be observed.
+		setEcommerceAppStatus(app, component.Summary{States: states, DatabaseStarted: step.started})
+		setEcommerceAppStatus(app, component.Summary{}) // Nothing could be observed.
 		if diff := cmp.Diff(want, app.Status.StartedServer); diff != "" {
 			t.Errorf("%+v (-want +got):\n%s", step, diff)
 		}

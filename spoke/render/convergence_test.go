@@ -50,17 +50,17 @@ func (s *shopState) converge(app *v1.EcommerceApp, cluster Cluster) {
 		if err != nil {
 			s.Fatal(err)
 		}
-		report := component.Summarize(component.Summary{
+		summary := component.Summarize(component.SummaryInput{
 			Generation: s.generation, States: decision.States, Previous: s.conditions, Now: metav1.NewTime(time.Unix(s.generation, 0)),
 		})
-		s.conditions = report.Conditions
+		s.conditions = summary.Conditions
 		changed := false
 		for _, step := range decision.Steps {
 			changed = s.take(step) || changed
 		}
 		if !changed {
-			if report.Phase != v1.PhaseRunning {
-				s.Errorf("it settles %s: %s", report.Phase, report.Message)
+			if summary.Phase != v1.PhaseRunning {
+				s.Errorf("it settles %s: %s", summary.Phase, summary.Message)
 			}
 			return
 		}

@@ -56,7 +56,7 @@ func TestReportWakesAtTheDeadline(t *testing.T) {
 			s := &app.Status
 			return Status{Phase: &s.Phase, Message: &s.Message, ObservedGeneration: &s.ObservedGeneration, LastUpdated: &s.LastUpdated, Conditions: &s.Conditions}
 		},
-		Report: func(*v1.EcommerceApp, component.Report) {},
+		SetStatus: func(*v1.EcommerceApp, component.Summary) {},
 	}, &Member{Settings: settings})
 	app := &v1.EcommerceApp{ObjectMeta: metav1.ObjectMeta{Generation: 1}}
 	p := &pass[*v1.EcommerceApp]{object: app, states: []component.State{{Name: "database", Reason: v1.ReasonWaitingForReplicas, Timed: true}}}

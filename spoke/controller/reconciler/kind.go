@@ -39,9 +39,9 @@ type Kind[T client.Object] struct {
 	Unsupported func(T) render.Unsupported
 	// Status returns the status fields that every kind has.
 	Status func(T) Status
-	// Report writes the kind-specific status fields. States are nil if nothing could be
+	// SetStatus sets the kind-specific status fields. States are nil if nothing could be
 	// observed; those fields must then be kept.
-	Report func(T, component.Report)
+	SetStatus func(T, component.Summary)
 	// Last returns the components of the last status with the numbers of their ready and
 	// updated pods, which progress is measured by. Nil for kinds without StatefulSets.
 	Last func(T) []component.State
@@ -75,7 +75,7 @@ type Status struct {
 	LastHandledImageUpdate *string
 	// DatabaseCreated is nil for kinds without a database.
 	DatabaseCreated *bool
-	// StartedServer is nil for kinds that do not keep it. Report sets it.
+	// StartedServer is nil for kinds that do not keep it. SetStatus sets it.
 	StartedServer **v1.DatabaseServer
 	// RenderingVersion and HeldTemplates are nil for kinds that do not report them.
 	RenderingVersion *string

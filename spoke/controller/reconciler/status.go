@@ -31,10 +31,10 @@ func (r *reconciler[T]) writeStatus(ctx context.Context, p *pass[T]) {
 	status := r.kind.Status(p.object)
 	r.escalate(p, now.Time)
 	was := *status.Phase
-	report := r.summarize(p, now)
-	p.deadlineDue = report.DeadlineIn
-	*status.Phase, *status.Message = report.Phase, report.Message
-	*status.ObservedGeneration, *status.Conditions = report.ObservedGeneration, report.Conditions
+	summary := r.summarize(p, now)
+	p.deadlineDue = summary.DeadlineIn
+	*status.Phase, *status.Message = summary.Phase, summary.Message
+	*status.ObservedGeneration, *status.Conditions = summary.ObservedGeneration, summary.Conditions
 	if status.LastHandledReconcileAt != nil {
 		*status.LastHandledReconcileAt = p.object.GetAnnotations()[v1.ReconcileAtAnnotation]
 	}
@@ -50,10 +50,10 @@ func (r *reconciler[T]) writeStatus(ctx context.Context, p *pass[T]) {
 	if status.RenderingVersion != nil && p.states != nil && !p.deleting {
 		*status.RenderingVersion, *status.HeldTemplates = r.kind.Version, p.held
 	}
-	report.Replicas, report.Addresses = p.replicas, component.Addresses(p.components, p.live)
-	report.DatabaseStarted = component.HasStarted(p.components, p.live, database.Component, database.Container)
-	r.kind.Report(p.object, report)
-	r.member.Settings.Metrics.observe(r.subject(client.ObjectKeyFromObject(p.object)), report.Phase)
+	summary.Replicas, summary.Addresses = p.replicas, component.Addresses(p.components, p.live)
+	summary.DatabaseStarted = component.HasStarted(p.components, p.live, database.Component, database.Container)
+	r.kind.SetStatus(p.object, summary)
+	r.member.Settings.Metrics.observe(r.subject(client.ObjectKeyFromObject(p.object)), summary.Phase)
 	r.member.Settings.Metrics.database(r.subject(client.ObjectKeyFromObject(p.object)), p.lost != "" && !p.deleting)
 	if r.member.OnStatus != nil && r.member.Paused {
 		r.member.OnStatus(ctx, p.object)
@@ -76,11 +76,11 @@ func (r *reconciler[T]) writeStatus(ctx context.Context, p *pass[T]) {
 		}
 		return
 	}
-	r.member.Settings.Metrics.transition(r.kind.Name, was, report.Phase)
+	r.member.Settings.Metrics.transition(r.kind.Name, was, summary.Phase)
 	r.recordWarning(before, p.object)
 }
 
-func (r *reconciler[T]) summarize(p *pass[T], now metav1.Time) component.Report {
+func (r *reconciler[T]) summarize(p *pass[T], now metav1.Time) component.Summary {
 	status := r.kind.Status(p.object)
 	claims, bound := countClaims(p)
 	var last []component.State
@@ -98,7 +98,7 @@ func (r *reconciler[T]) summarize(p *pass[T], now metav1.Time) component.Report 
 			Message: "there are no backups: snapshots need a hub. Set spec.database.backup.method to Dump",
 		})
 	}
-	return component.Summarize(component.Summary{
+	return component.Summarize(component.SummaryInput{
 		Generation:         p.object.GetGeneration(),
 		ObservedGeneration: *status.ObservedGeneration,
 		States:             p.states,
