@@ -121,7 +121,7 @@ func (c *clouds) setup(ctx context.Context) error {
 		func(mgr ctrl.Manager) error {
 			return scheduler.Setup(ctx, mgr, scheduler.Options{
 				Recorder: c.recorder, Metrics: c.metrics, Skew: c.accounts.Skew,
-				Report: c.apps.ReportBackups, Compared: c.apps.Dispatcher().Compared, Waits: waits,
+				SetBackups: c.apps.SetBackups, Compared: c.apps.Dispatcher().Compared, Waits: waits,
 				SafeMode: c.hub.options.SafeMode,
 			})
 		},

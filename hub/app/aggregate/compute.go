@@ -60,7 +60,7 @@ func Compute(in Input) v1.EcommerceAppStatus {
 	return *next
 }
 
-// setBackups copies the report of the backup scheduler. It does nothing without a report
+// setBackups copies the summary of the backup scheduler. It does nothing without one
 // and for an application that is being deleted.
 func setBackups(in Input, next *v1.EcommerceAppStatus) {
 	if in.Backups == nil || in.Deleting {

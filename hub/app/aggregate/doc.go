@@ -5,7 +5,7 @@
 //
 //   - Compute: derives the complete next status from the generation, the placement,
 //     one observation per cluster and the previous status.
-//   - Cluster.Bounded: makes the report of a member valid, before a decision depends on it.
+//   - Cluster.Bounded: makes the status that a member reports valid, before a decision depends on it.
 //   - Urgent: reports whether a change of status must be written soon, or is
 //     mere progress that may be batched with later changes.
 //

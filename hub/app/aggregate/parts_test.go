@@ -326,30 +326,30 @@ func TestReadyAndDegraded(t *testing.T) {
 	}
 }
 
-func TestBackupsAreThoseOfTheReport(t *testing.T) {
+func TestBackupsAreThoseOfTheSummary(t *testing.T) {
 	t.Parallel()
 	entry := []v1.ClusterBackups{{Name: "a"}}
-	report := &BackupReport{Condition: &metav1.Condition{Status: metav1.ConditionTrue, Reason: v1.ReasonBackupsRecent}, Clusters: entry}
+	summary := &BackupSummary{Condition: &metav1.Condition{Status: metav1.ConditionTrue, Reason: v1.ReasonBackupsRecent}, Clusters: entry}
 	stored := after(everywhere(), 1)
-	stored.Backups = report
+	stored.Backups = summary
 	stored = after(stored, 1)
 	tests := map[string]struct {
-		report   *BackupReport
+		summary  *BackupSummary
 		deleting bool
 		clusters []v1.ClusterBackups
 		ready    bool
 	}{
-		"there is no report yet":        {nil, false, entry, true},
-		"the same report":               {report, false, entry, true},
-		"backups are off":               {&BackupReport{}, false, nil, false},
-		"the schedule cannot be parsed": {&BackupReport{Condition: &metav1.Condition{Status: metav1.ConditionFalse, Reason: v1.ReasonInvalidSpec}, KeepClusters: true}, false, entry, false},
-		"the application is deleted":    {&BackupReport{}, true, entry, true},
+		"there is no summary yet":       {nil, false, entry, true},
+		"the same summary":              {summary, false, entry, true},
+		"backups are off":               {&BackupSummary{}, false, nil, false},
+		"the schedule cannot be parsed": {&BackupSummary{Condition: &metav1.Condition{Status: metav1.ConditionFalse, Reason: v1.ReasonInvalidSpec}, KeepClusters: true}, false, entry, false},
+		"the application is deleted":    {&BackupSummary{}, true, entry, true},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			in := stored
-			in.Backups, in.Deleting = tt.report, tt.deleting
+			in.Backups, in.Deleting = tt.summary, tt.deleting
 			next := Compute(in)
 			if diff := cmp.Diff(tt.clusters, next.Backups); diff != "" {
 				t.Errorf("backups (-want +got):\n%s", diff)
@@ -379,7 +379,7 @@ func TestLastBackup(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			in := everywhere()
-			in.Backups, in.Previous.LastBackupTime = &BackupReport{Clusters: tt.clusters}, at(0)
+			in.Backups, in.Previous.LastBackupTime = &BackupSummary{Clusters: tt.clusters}, at(0)
 			if diff := cmp.Diff(tt.want, Compute(in).LastBackupTime); diff != "" {
 				t.Errorf("last backup (-want +got):\n%s", diff)
 			}

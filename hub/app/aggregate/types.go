@@ -88,9 +88,9 @@ type Input struct {
 	// UnrecordedBy says why it cannot be written; empty if it is full.
 	UnrecordedBy string
 
-	// Backups is the last report of the backup scheduler. If nil, the stored status is
+	// Backups is the last summary of the backup scheduler. If nil, the stored status is
 	// kept.
-	Backups *BackupReport
+	Backups *BackupSummary
 
 	// Propagated is the condition of that type as far as the hub's API server decides it, without
 	// timestamps; nil if the application propagates nothing. If its objects are Unread, it stays as it was.
@@ -111,8 +111,8 @@ type Unrevised struct {
 	Blocking bool
 }
 
-// BackupReport is the backup scheduler's part of the status of an application.
-type BackupReport struct {
+// BackupSummary is the backup scheduler's part of the status of an application.
+type BackupSummary struct {
 	// App is the UID of the application.
 	App types.UID
 	// Condition is BackupReady without timestamps; nil if backups are disabled.

@@ -200,7 +200,7 @@ func TestOfOneApplication(t *testing.T) {
 	s := New(clock.RealClock{})
 	app := shop(1, 1)
 	s.Deliver(nil, app)
-	s.ReplaceBackups(key(), aggregate.BackupReport{App: "u-1"})
+	s.ReplaceBackups(key(), aggregate.BackupSummary{App: "u-1"})
 	later, edited := shop(1, 1), shop(2, 1)
 	later.UID = "u-2"
 	for name, tt := range map[string]struct {

@@ -47,7 +47,7 @@ type application struct {
 	decision  *Decision
 	// waiting are the members whose queues wait for the next pass over the application.
 	waiting map[string]bool
-	backups *aggregate.BackupReport
+	backups *aggregate.BackupSummary
 	// statusAt is when its status was written last; zero if it never was. HandedOver is when a Decision that is ahead of
 	// the status was handed over first.
 	statusAt, handedOver time.Time
@@ -230,7 +230,7 @@ func (s *State) IsBehind(cached *v1.EcommerceApp) bool {
 
 // ReplaceBackups records what the backup scheduler says about an application, and returns what it said before; nil if
 // it did not.
-func (s *State) ReplaceBackups(key types.NamespacedName, next aggregate.BackupReport) *aggregate.BackupReport {
+func (s *State) ReplaceBackups(key types.NamespacedName, next aggregate.BackupSummary) *aggregate.BackupSummary {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	a := s.of(key)
@@ -240,7 +240,7 @@ func (s *State) ReplaceBackups(key types.NamespacedName, next aggregate.BackupRe
 }
 
 // Backups returns what the backup scheduler last said about an application, or nil. It is not to be changed.
-func (s *State) Backups(key types.NamespacedName, app types.UID) *aggregate.BackupReport {
+func (s *State) Backups(key types.NamespacedName, app types.UID) *aggregate.BackupSummary {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if found := s.about(key).backups; found != nil && found.App == app {

@@ -100,7 +100,7 @@ func (e *testEnv) strip(t *testing.T, name string) {
 func (e *testEnv) held(t *testing.T) {
 	t.Helper()
 	e.eventually(t, "pruning to be held", func(context.Context) error {
-		last := e.report.Load()
+		last := e.summary.Load()
 		if last == nil || last.Condition == nil || last.Condition.Status != metav1.ConditionFalse || last.Condition.Reason != v1.ReasonPruningHeld {
 			return fmt.Errorf("the last report is %+v", last)
 		}

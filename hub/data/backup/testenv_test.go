@@ -51,8 +51,8 @@ type testEnv struct {
 	brokenDeletes atomic.Int32
 	// skew is how far the provider's clock is ahead of the hub's.
 	skew atomic.Int64
-	// report is the last report of the scheduler.
-	report atomic.Pointer[aggregate.BackupReport]
+	// summary is the last one of the scheduler.
+	summary atomic.Pointer[aggregate.BackupSummary]
 }
 
 func newTestenv(t *testing.T) *testEnv {
@@ -86,11 +86,11 @@ func (e *testEnv) run(t *testing.T, mgr ctrl.Manager) {
 			Compared: func(context.Context, *v1.EcommerceApp, string) (bool, v1.CopiedServer, error) {
 				return true, v1.CopiedServer{}, nil
 			},
-			Report: func(_ client.ObjectKey, next aggregate.BackupReport) (aggregate.BackupReport, bool) {
-				if last := e.report.Swap(&next); last != nil {
+			SetBackups: func(_ client.ObjectKey, next aggregate.BackupSummary) (aggregate.BackupSummary, bool) {
+				if last := e.summary.Swap(&next); last != nil {
 					return *last, true
 				}
-				return aggregate.BackupReport{}, false
+				return aggregate.BackupSummary{}, false
 			},
 		}),
 		backup.Setup(ctx, mgr, backup.Options{

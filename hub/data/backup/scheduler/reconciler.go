@@ -56,9 +56,9 @@ type Options struct {
 	// Skew returns how far the clock of a CloudAccount's provider is ahead of the hub's,
 	// if known. Required.
 	Skew func(account string) (ahead time.Duration, known bool)
-	// Report passes the backup status of an application to the controller that writes it,
-	// and returns the previous report, if any. Required.
-	Report func(app client.ObjectKey, next aggregate.BackupReport) (last aggregate.BackupReport, known bool)
+	// SetBackups passes the backup status of an application to the controller that writes it,
+	// and returns the previous one, if any. Required.
+	SetBackups func(app client.ObjectKey, next aggregate.BackupSummary) (last aggregate.BackupSummary, known bool)
 	// Compared reports whether a cluster has nothing of an application that the hub does not
 	// know; false while the cluster is away. Copied is the server of the database of the copy there,
 	// zero if there is none. Required.
@@ -324,12 +324,12 @@ func (r *Reconciler) setDeletion(ctx context.Context, b *v1.Backup, deletion v1.
 func (r *Reconciler) publish(app *v1.EcommerceApp, decision Decision) {
 	c := decision.Condition
 	c.ObservedGeneration = app.Generation
-	next := aggregate.BackupReport{App: app.UID, Condition: &c, KeepClusters: decision.Invalid}
+	next := aggregate.BackupSummary{App: app.UID, Condition: &c, KeepClusters: decision.Invalid}
 	if !decision.Invalid {
 		next.Clusters = entries(decision.Clusters)
 	}
 	before := meta.FindStatusCondition(app.Status.Conditions, v1.ConditionBackupReady)
-	if last, known := r.options.Report(client.ObjectKeyFromObject(app), next); known && last.App == app.UID {
+	if last, known := r.options.SetBackups(client.ObjectKeyFromObject(app), next); known && last.App == app.UID {
 		before = last.Condition
 	}
 	if c.Status == metav1.ConditionFalse && (before == nil || before.Status != c.Status || before.Reason != c.Reason) {
@@ -339,7 +339,7 @@ func (r *Reconciler) publish(app *v1.EcommerceApp, decision Decision) {
 
 // publishDisabled reports that backups are disabled.
 func (r *Reconciler) publishDisabled(app *v1.EcommerceApp) {
-	r.options.Report(client.ObjectKeyFromObject(app), aggregate.BackupReport{App: app.UID})
+	r.options.SetBackups(client.ObjectKeyFromObject(app), aggregate.BackupSummary{App: app.UID})
 }
 
 func enabled(app *v1.EcommerceApp) bool {
