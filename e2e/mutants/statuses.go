@@ -47,7 +47,7 @@ func ofParts() []Mutant {
 	return []Mutant{
 		{
 			"silent-revision", "a revision that cannot be stored keeps the status from being written",
-			appPackage + "/reconciler.go", "	if err := r.planRollout(ctx, app, &in); isConflict(err) {", "	if err := r.planRollout(ctx, app, &in); err != nil {",
+			appPackage + "/reconciler.go", "	if err := r.decideRollout(ctx, app, &in); isConflict(err) {", "	if err := r.decideRollout(ctx, app, &in); err != nil {",
 			appPackage, "TestPartsFail",
 		},
 		{

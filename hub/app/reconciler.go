@@ -91,12 +91,12 @@ func (r *Reconciler) reconcile(ctx context.Context, app *v1.EcommerceApp) (recon
 	}
 	var failed error
 	in.Propagated, in.Unread, failed = r.dispatcher.Propagation().Observe(ctx, app)
-	if err := r.planRollout(ctx, app, &in); isConflict(err) {
+	if err := r.decideRollout(ctx, app, &in); isConflict(err) {
 		return reconcile.Result{}, err
 	} else if err != nil {
 		failed = errors.Join(failed, err)
 	}
-	r.planRendering(app, &in)
+	r.decideRendering(app, &in)
 	wait := retry.Sooner(abandon(app, in.Clusters, in.Now.Time), in.wait())
 	next, err := r.compute(ctx, app, &in.Input)
 	failed = errors.Join(failed, err)

@@ -12,9 +12,9 @@ import (
 	"github.com/shopfleet/shopfleet/hub/app/rollout"
 )
 
-// planRendering adds which version of pod templates each cluster may have to the input of the status. While the
+// decideRendering adds which version of pod templates each cluster may have to the input of the status. While the
 // application is paused, its clusters keep what they have.
-func (r *Reconciler) planRendering(app *v1.EcommerceApp, in *observation) {
+func (r *Reconciler) decideRendering(app *v1.EcommerceApp, in *observation) {
 	in.Rendering = in.Previous.Rendering.DeepCopy()
 	if in.Deleting || len(in.Undecided) > 0 {
 		return

@@ -58,7 +58,7 @@ func runRenderings(t *testing.T, cases map[string]renderingCase) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			app, in := upgraded(tt.change)
-			observer(time.Unix(0, 0)).planRendering(app, in)
+			observer(time.Unix(0, 0)).decideRendering(app, in)
 			status := aggregate.Compute(in.Input)
 			var got [2]string
 			for i, entry := range status.Clusters {
@@ -161,7 +161,7 @@ func TestRenderingBegan(t *testing.T) {
 func TestRenderingIsReported(t *testing.T) {
 	t.Parallel()
 	app, in := upgraded(nil)
-	observer(time.Unix(0, 0)).planRendering(app, in)
+	observer(time.Unix(0, 0)).decideRendering(app, in)
 	status := aggregate.Compute(in.Input)
 	want := []v1.ClusterStatus{
 		{Name: "a", RenderingVersion: render.Version, HeldTemplates: true}, {Name: "b", RenderingVersion: "0", HeldTemplates: true},
@@ -180,19 +180,19 @@ func TestRenderingIsReported(t *testing.T) {
 func TestRenderingPauses(t *testing.T) {
 	t.Parallel()
 	app, in := upgraded(func(_ *v1.EcommerceApp, in *observation) { began(in) })
-	observer(time.Unix(0, 0)).planRendering(app, in)
+	observer(time.Unix(0, 0)).decideRendering(app, in)
 	if u := in.Rendering.Updating[0]; u.StartTime == nil || in.until.IsZero() {
 		t.Errorf("update %+v, next decision %s; want its deadline", u, in.until)
 	}
 	in.Paused = true
-	observer(time.Unix(0, 0)).planRendering(app, in)
+	observer(time.Unix(0, 0)).decideRendering(app, in)
 	if u := in.Rendering.Updating[0]; u.StartTime != nil || u.ProgressingSeconds == 0 {
 		t.Errorf("update %+v of a paused application, want no time that counts", u)
 	}
 	app, in = upgraded(func(a *v1.EcommerceApp, _ *observation) {
 		a.Spec.Rollout = &v1.Rollout{Windows: []v1.RolloutWindow{{Schedule: "99 0 * * *"}}}
 	})
-	if observer(time.Unix(0, 0)).planRendering(app, in); in.Invalid == "" {
+	if observer(time.Unix(0, 0)).decideRendering(app, in); in.Invalid == "" {
 		t.Error("windows that are not valid are not reported")
 	}
 }

@@ -22,9 +22,9 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/runtime/apierror"
 )
 
-// planRollout adds the decision about the rollout to the input of the status. While the application is
+// decideRollout adds the decision about the rollout to the input of the status. While the application is
 // paused, or has to be corrected, its clusters keep what they have.
-func (r *Reconciler) planRollout(ctx context.Context, app *v1.EcommerceApp, in *observation) error {
+func (r *Reconciler) decideRollout(ctx context.Context, app *v1.EcommerceApp, in *observation) error {
 	if app.Spec.Rollout == nil || in.recovering || in.Deleting || len(in.Undecided) > 0 {
 		return nil
 	}

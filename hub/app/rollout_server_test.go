@@ -37,7 +37,7 @@ func TestAMajorVersionWaitsForTheRollout(t *testing.T) {
 		t.Helper()
 		in.Previous = app.Status
 		got := &observation{Input: in}
-		if err := r.planRollout(t.Context(), app, got); err != nil {
+		if err := r.decideRollout(t.Context(), app, got); err != nil {
 			t.Fatal(err)
 		}
 		if was := app.Status.Rollout; (was.DatabaseServer != nil) != (got.Rollout.DatabaseServer != nil) && got.until.IsZero() {
@@ -145,7 +145,7 @@ func TestRefusalsAreKept(t *testing.T) {
 			r := observer(time.Unix(0, 0))
 			r.revisions = revisions.New(hub, hub, nil)
 			got := &observation{Input: in}
-			if err := r.planRollout(t.Context(), app, got); (err != nil) != (hub.denied != nil) {
+			if err := r.decideRollout(t.Context(), app, got); (err != nil) != (hub.denied != nil) {
 				t.Fatal(err)
 			}
 			if b := got.Clusters[1]; b.LeftBehind != tt.want || got.Revisions["b"] != revision || got.Rollout.Revision != 2 {
@@ -166,7 +166,7 @@ func TestRefusedServer(t *testing.T) {
 	got := &observation{Input: in}
 	r := observer(time.Unix(0, 0))
 	got.rollOut(r.requestOf(app, revisions.Resolved{Revision: 2, Hash: "h2"}, &got.Input))
-	r.planRendering(app, got)
+	r.decideRendering(app, got)
 	status := aggregate.Compute(got.Input)
 	if b := status.EntryOf("b"); b.Revision != 1 || b.Reason != v1.ReasonUpgradeRefused || !b.Stalled || b.Message != "m" {
 		t.Errorf("its entry is %+v", b)

@@ -319,7 +319,7 @@ func TestPauseStopsTheClock(t *testing.T) {
 	app, in := rollingShop()
 	in.Paused = true
 	got := &observation{Input: in}
-	if err := observer(time.Unix(0, 0)).planRollout(t.Context(), app, got); err != nil {
+	if err := observer(time.Unix(0, 0)).decideRollout(t.Context(), app, got); err != nil {
 		t.Fatal(err)
 	}
 	if u := got.Rollout.Updating[0]; u.StartTime != nil || u.ReadyTime != nil || u.ReadySeconds != 3600 || got.Revisions["a"] != 2 {
