@@ -63,7 +63,7 @@ func (c *Controller) DryRun(ctx context.Context, app *v1.EcommerceApp) (DryRunRe
 	in.Rendering = in.Previous.Rendering // What the edit leaves as it is.
 	app.Status = aggregate.Compute(in.Input)
 	app.Status.Backups = backedUp(app, in.Clusters)
-	if len(in.Undecided) > 0 {
+	if len(in.Unanswered) > 0 {
 		return DryRunResult{App: app, Problem: app.Status.Message}, nil
 	}
 	dry.Results = in.decision.Results(in.request)

@@ -18,8 +18,8 @@ import (
 	"github.com/shopfleet/shopfleet/hub/app/state"
 )
 
-// TestUndecided recovers inventories from what members say, and decides about them.
-func TestUndecided(t *testing.T) {
+// TestUnanswered recovers inventories from what members say, and decides about them.
+func TestUnanswered(t *testing.T) {
 	t.Parallel()
 	const lost, none, held, ending = recovery.Uncertain, recovery.Absent, recovery.Present, recovery.Terminating
 	for name, tt := range map[string]struct {
@@ -56,7 +56,7 @@ func TestUndecided(t *testing.T) {
 			in.Previous.Clusters = i.Entries
 			spec := v1.Placement{MaxClusters: tt.maxClusters}
 			(&Reconciler{}).decide(&in, placedBy(spec), members)
-			waiting := i.Undecided(spec, in.Chosen, excess(in.decision.Rejected))
+			waiting := i.Unanswered(spec, in.Chosen, excess(in.decision.Rejected))
 			if diff := cmp.Diff(tt.waiting, waiting, cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("waits for (-want +got):\n%s", diff)
 			}

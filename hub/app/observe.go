@@ -88,9 +88,9 @@ func (r *Reconciler) observe(ctx context.Context, app *v1.EcommerceApp) (observa
 	}
 	r.decide(&in, app, members.Items)
 	if lost != nil && !in.Deleting {
-		in.Undecided = lost.Undecided(app.Spec.Placement, in.Chosen, excess(in.decision.Rejected))
+		in.Unanswered = lost.Unanswered(app.Spec.Placement, in.Chosen, excess(in.decision.Rejected))
 	}
-	if len(in.Undecided) > 0 {
+	if len(in.Unanswered) > 0 {
 		in.Previous.Clusters, in.Clusters = app.Status.Clusters, nil
 		return in, nil
 	}

@@ -38,7 +38,7 @@ func (r *Reconciler) prepare(app *v1.EcommerceApp) {
 // that was ended: the consent must not count for the next one. The members are read from the API server, because
 // who drains one annotates the applications next, and the cache may have the annotation first.
 func (r *Reconciler) withdrawMoves(ctx context.Context, app *v1.EcommerceApp, in *observation) error {
-	if len(in.decision.Unused) == 0 || len(in.Undecided) > 0 || app.InventoryLost() {
+	if len(in.decision.Unused) == 0 || len(in.Unanswered) > 0 || app.InventoryLost() {
 		return nil
 	}
 	latest := in.request

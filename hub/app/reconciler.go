@@ -83,7 +83,7 @@ func (r *Reconciler) reconcile(ctx context.Context, app *v1.EcommerceApp) (recon
 	before.ObjectMeta = *app.ObjectMeta.DeepCopy()
 	r.prepare(app)
 	if r.hasLostInventory(app) {
-		r.state.Undecide(keyOf(app))
+		r.state.ForgetDecision(keyOf(app))
 	}
 	in, err := r.observe(ctx, app)
 	if err != nil || in.recovering {
@@ -122,7 +122,7 @@ func (r *Reconciler) carryOut(ctx context.Context, app *v1.EcommerceApp, in *obs
 	decision := r.dispatcher.DecisionOf(app, &next)
 	decision.Ahead = in.isNew && app.Spec.Rollout == nil && app.DeletionTimestamp == nil && isRecorded(app, &next)
 	// Without a stored revision the copies would get the spec at once; of a lost inventory the clusters are unknown.
-	isDecided := len(in.Undecided) == 0 && (in.Unrevised == nil || app.Status.Rollout != nil)
+	isDecided := len(in.Unanswered) == 0 && (in.Unrevised == nil || app.Status.Rollout != nil)
 	isStored := isDecided && r.dispatcher.IsStored(app, decision)
 	if isStored {
 		r.dispatcher.HandOver(decision)

@@ -16,7 +16,7 @@ import (
 // application is paused, its clusters keep what they have.
 func (r *Reconciler) decideRendering(app *v1.EcommerceApp, in *observation) {
 	in.Rendering = in.Previous.Rendering.DeepCopy()
-	if in.Deleting || len(in.Undecided) > 0 {
+	if in.Deleting || len(in.Unanswered) > 0 {
 		return
 	}
 	if in.Paused || in.SafeMode {

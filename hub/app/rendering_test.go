@@ -141,7 +141,7 @@ func TestRenderingBegan(t *testing.T) {
 		}, [2]string{next, second}, v1.RolloutWaitingForApproval},
 		"clusters that are not known yet": {func(_ *v1.EcommerceApp, in *observation) {
 			began(in)
-			in.Undecided = []string{"c"}
+			in.Unanswered = []string{"c"}
 		}, [2]string{next, second}, v1.RolloutProgressing},
 		"one that is worse": {func(_ *v1.EcommerceApp, in *observation) {
 			began(in)

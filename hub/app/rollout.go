@@ -25,7 +25,7 @@ import (
 // decideRollout adds the decision about the rollout to the input of the status. While the application is
 // paused, or has to be corrected, its clusters keep what they have.
 func (r *Reconciler) decideRollout(ctx context.Context, app *v1.EcommerceApp, in *observation) error {
-	if app.Spec.Rollout == nil || in.recovering || in.Deleting || len(in.Undecided) > 0 {
+	if app.Spec.Rollout == nil || in.recovering || in.Deleting || len(in.Unanswered) > 0 {
 		return nil
 	}
 	in.Rollout, in.Revisions = in.Previous.Rollout.DeepCopy(), map[string]int64{}
@@ -172,7 +172,7 @@ func (r *Reconciler) requestOf(app *v1.EcommerceApp, resolved revisions.Resolved
 // dryRunRollout adds the end of a rollout to the input of the status, if all goes well, and returns the
 // rollout that would lead there with the facts that it decides by, or nil if all clusters change at once. It writes nothing.
 func (r *Reconciler) dryRunRollout(ctx context.Context, app *v1.EcommerceApp, in *aggregate.Input) (*v1.Rollout, []rollout.Cluster, error) {
-	if app.Spec.Rollout == nil || len(in.Undecided) > 0 {
+	if app.Spec.Rollout == nil || len(in.Unanswered) > 0 {
 		return nil, nil, nil
 	}
 	resolved, err := r.revisions.Resolve(ctx, app)

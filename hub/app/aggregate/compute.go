@@ -18,8 +18,8 @@ const MessageRunning = "Application is running"
 // Compute returns the status for an input. It equals the previous status, including
 // timestamps, if nothing changed.
 func Compute(in Input) v1.EcommerceAppStatus {
-	if len(in.Undecided) > 0 {
-		return undecided(in)
+	if len(in.Unanswered) > 0 {
+		return unanswered(in)
 	}
 	clusters := clusterEntries(in)
 	if in.StatusRejection != "" {
@@ -93,12 +93,12 @@ func oldestBackup(clusters []v1.ClusterBackups) *metav1.Time {
 	return oldest
 }
 
-// undecided returns the status of an application whose inventory was lost and cannot be
+// unanswered returns the status of an application whose inventory was lost and cannot be
 // recovered yet. It does not update observedGeneration, so that the recovery is retried.
-func undecided(in Input) v1.EcommerceAppStatus {
+func unanswered(in Input) v1.EcommerceAppStatus {
 	next := in.Previous.DeepCopy()
 	next.Phase = v1.PhaseUnknown
-	next.Message = "the status was lost; waiting for clusters that may run the application: " + v1.FirstOf(in.Undecided) +
+	next.Message = "the status was lost; waiting for clusters that may run the application: " + v1.FirstOf(in.Unanswered) +
 		"; connect them, or delete the MemberClusters of those that are gone"
 	meta.SetStatusCondition(&next.Conditions, metav1.Condition{
 		Type: v1.ConditionReady, Status: metav1.ConditionFalse, Reason: v1.ReasonClusterUnreachable,

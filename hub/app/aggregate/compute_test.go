@@ -140,12 +140,12 @@ func TestCompute(t *testing.T) {
 	apitest.Golden(t, "compute.golden", all.String())
 }
 
-// TestComputeUndecided checks that no generation is observed, the reason is shown, and nothing is written twice while
+// TestComputeUnanswered checks that no generation is observed, the reason is shown, and nothing is written twice while
 // the placement cannot be decided.
-func TestComputeUndecided(t *testing.T) {
+func TestComputeUnanswered(t *testing.T) {
 	t.Parallel()
 	in := input(member("a", lost), member("b", lost))
-	in.Undecided = []string{"a", "b", "c", "d"}
+	in.Unanswered = []string{"a", "b", "c", "d"}
 	in = after(in, 5)
 	got := in.Previous
 	if !(&v1.EcommerceApp{Status: got}).InventoryLost() || len(got.Clusters) > 0 {

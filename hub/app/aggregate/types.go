@@ -74,9 +74,9 @@ type Input struct {
 	StatusRejection string
 	// Unrevised says why the revision of the spec could not be stored, so that no cluster gets it; nil if it was.
 	Unrevised *Unrevised
-	// Undecided are the clusters that must be reached before the placement can be decided,
+	// Unanswered are the clusters that must be reached before the placement can be decided,
 	// because the inventory was lost; empty if it was decided.
-	Undecided []string
+	Unanswered []string
 
 	// Clusters are the members of the fleet, in any order. Clusters that Chosen or the
 	// previous status name and that are missing here count as detached.

@@ -71,13 +71,13 @@ type createTest struct {
 	want, waits    string
 }
 
-// errorUndecided stands for recovery.ErrUndecided, which is no failure.
-const errorUndecided = "undecided"
+// errorUnobserved stands for recovery.ErrUnobserved, which is no failure.
+const errorUnobserved = "unobserved"
 
 // TestAssessCreation creates the copy in member a, which has none, while b may have a later one.
 func TestAssessCreation(t *testing.T) {
 	t.Parallel()
-	const newer, undecided = v1.ReasonNewerElsewhere, errorUndecided
+	const newer, unobserved = v1.ReasonNewerElsewhere, errorUnobserved
 	for name, tt := range map[string]createTest{
 		"nothing elsewhere":                        {existed: true},
 		"a later copy without an entry":            {existed: true, origin: "9", want: newer, waits: "u-1/9"},
@@ -91,7 +91,7 @@ func TestAssessCreation(t *testing.T) {
 		"a new cluster, while b waits":             {entry: true, inB: "u-1/9", want: newer},
 		"a new cluster, after b was accepted":      {entry: true, inB: "u-1/9", accepted: "u-1/9"},
 		"a new cluster, while b is deleted":        {entry: true, inB: "u-1/deleted/2026-11-23T08:00:00Z", want: newer},
-		"b is about to be engaged":                 {existed: true, away: v1.ReasonConnected, want: undecided},
+		"b is about to be engaged":                 {existed: true, away: v1.ReasonConnected, want: unobserved},
 		"b is lost":                                {existed: true, away: v1.ReasonProbeFailed},
 		"b is lost, and had a later copy":          {waiting: "u-1/9", away: v1.ReasonProbeFailed, want: newer, waits: "u-1/9"},
 		"b is lost, its later copy is accepted":    {waiting: "u-1/9", away: v1.ReasonProbeFailed, accepted: "u-1/9"},
@@ -143,8 +143,8 @@ func (c createTest) check(t *testing.T, app *v1.EcommerceApp) {
 	queue, d := c.queue(), DecisionOf(app, &app.Status, state.Sources{})
 	err := queue.assess(t.Context(), &task{Decision: d, order: d.Order("a"), waiting: c.waiting}, &intended{}, false)
 	got, waits := apierror.Decide(err).Reason, recovery.OriginAfter(err, "")
-	if errors.Is(err, recovery.ErrUndecided) {
-		got = errorUndecided
+	if errors.Is(err, recovery.ErrUnobserved) {
+		got = errorUnobserved
 	}
 	if got != c.want || waits != c.waits {
 		t.Errorf("%q for %q, want %q for %q: %v", got, waits, c.want, c.waits, err)

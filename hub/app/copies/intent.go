@@ -29,7 +29,7 @@ type intended struct {
 }
 
 // read returns what is known of the copy to write of an application, without the intent. It returns nil while the member
-// leaves the fleet, and recovery.ErrUndecided until enough is known of one that joins.
+// leaves the fleet, and recovery.ErrUnobserved until enough is known of one that joins.
 func (m *MemberQueue) read(ctx context.Context, t *task) (*intended, error) {
 	app := t.App
 	facts, err := m.facts(ctx, t)
@@ -40,7 +40,7 @@ func (m *MemberQueue) read(ctx context.Context, t *task) (*intended, error) {
 		// Overrides select by region and provider, and a database is stored and backed up as the provider
 		// and the drivers allow. They are about to be known of a member that joins again: the copy would
 		// change twice, and its pods with it.
-		return nil, recovery.ErrUndecided
+		return nil, recovery.ErrUnobserved
 	}
 	c := &intended{facts: facts, former: members.Deletion{App: app.UID, Left: m.record().Left(app.UID), At: m.record().DeletedAt(app.UID)}}
 	live := &v1.EcommerceApp{}

@@ -75,7 +75,7 @@ func (m *MemberQueue) reconcile(ctx context.Context, request reconcile.Request) 
 		return nil // The member was disconnected: the result is out of date.
 	default:
 	}
-	if errors.Is(err, recovery.ErrUndecided) {
+	if errors.Is(err, recovery.ErrUnobserved) {
 		m.memory.End(key, nil)
 		return nil
 	}

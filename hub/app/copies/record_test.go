@@ -59,7 +59,7 @@ func (m *member) handOver() {
 	case m.app.UID == "":
 		m.dispatcher.Forget(keyOf(m.app))
 	case m.app.InventoryLost():
-		m.dispatcher.state.Undecide(keyOf(m.app))
+		m.dispatcher.state.ForgetDecision(keyOf(m.app))
 	default:
 		m.dispatcher.HandOver(m.dispatcher.DecisionOf(m.app, &m.app.Status))
 	}

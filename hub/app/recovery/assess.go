@@ -62,11 +62,11 @@ type UnknownError struct {
 // Error returns a deterministic message that says how to go on.
 func (e *UnknownError) Error() string { return e.found + ": see kubectl shopfleet recover list -A" }
 
-// ErrUndecided means that it is not known yet what members have: some are about to be connected, or to be observed.
-var ErrUndecided = errors.New("members are not connected or observed yet")
+// ErrUnobserved means that it is not known yet what members have: some are about to be connected, or to be observed.
+var ErrUnobserved = errors.New("members are not connected or observed yet")
 
 // Assess returns nil if a hub may write or delete the copy of an application, and otherwise an *UnknownError, which the user
-// has to settle, or ErrUndecided.
+// has to settle, or ErrUnobserved.
 func Assess(f Facts) error {
 	if err := AssessRecord(f); err != nil {
 		return err
@@ -168,7 +168,7 @@ func assessCreation(f Facts) error {
 	}
 	switch {
 	case connecting:
-		return ErrUndecided
+		return ErrUnobserved
 	case f.Waiting != "" && !complete && !Accepts(f.App, f.Waiting):
 		return &UnknownError{Reason: v1.ReasonNewerElsewhere, Origin: f.Waiting, found: "the copy is not created while a cluster that had a later generation is unreachable"}
 	case f.Elsewhere != "":

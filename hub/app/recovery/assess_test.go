@@ -124,7 +124,7 @@ func TestAssess(t *testing.T) {
 	for name, tt := range map[string]struct {
 		facts          Facts
 		reason, origin string
-		undecided      bool
+		unobserved     bool
 	}{
 		"nothing":                         {facts: with(func(*Facts) {})},
 		"a deletion":                      {facts: with(func(f *Facts) { f.DeletedAt = day }), reason: v1.ReasonDeletedInMember, origin: deletion},
@@ -144,7 +144,7 @@ func TestAssess(t *testing.T) {
 		"a later copy":                    {facts: with(func(f *Facts) { f.Live, f.Elsewhere = live("9"), "b" }), reason: v1.ReasonNewerInMember, origin: "u-1/9"},
 		"a copy, and a later elsewhere":   {facts: with(func(f *Facts) { f.Live, f.Others, f.Elsewhere = live("7"), later, "c" })},
 		"a later copy elsewhere":          {facts: with(func(f *Facts) { f.HadCopy, f.Others, f.Elsewhere = true, later, "b" }), reason: newer, origin: "u-1/9"},
-		"one is about to be connected":    {facts: with(func(f *Facts) { f.HadCopy, f.Others, f.Elsewhere = true, later[2:], "b" }), undecided: true},
+		"one is about to be connected":    {facts: with(func(f *Facts) { f.HadCopy, f.Others, f.Elsewhere = true, later[2:], "b" }), unobserved: true},
 		"one is lost":                     {facts: with(func(f *Facts) { f.HadCopy, f.Others = true, []Other{{Name: "b", Away: true}} })},
 		"one that is waited for is lost":  {facts: with(func(f *Facts) { f.Waiting, f.Others = "u-1/9", []Other{{Name: "b", Away: true}} }), reason: newer, origin: "u-1/9"},
 		"one that is waited for is there": {facts: with(func(f *Facts) { f.Waiting, f.Others = "u-1/9", later[:1] })},
@@ -153,7 +153,7 @@ func TestAssess(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			err := Assess(tt.facts)
-			if errors.Is(err, ErrUndecided) != tt.undecided || reasonOf(err) != tt.reason || OriginAfter(err, "") != tt.origin && !tt.undecided || err == nil != (tt.reason == "" && !tt.undecided) {
+			if errors.Is(err, ErrUnobserved) != tt.unobserved || reasonOf(err) != tt.reason || OriginAfter(err, "") != tt.origin && !tt.unobserved || err == nil != (tt.reason == "" && !tt.unobserved) {
 				t.Errorf("found %v (%s, %q), want %s, %q", err, reasonOf(err), OriginAfter(err, ""), tt.reason, tt.origin)
 			}
 		})

@@ -94,10 +94,10 @@ func (i *Inventory) Add(member string, presence Presence) {
 	i.Entries = append(i.Entries, entry)
 }
 
-// Undecided returns the clusters that must answer before the placement can be decided, sorted: spec.placement.maxClusters
+// Unanswered returns the clusters that must answer before the placement can be decided, sorted: spec.placement.maxClusters
 // would keep a cluster that may hold a copy in place of one of excess that holds, or may hold, another, or a placement by
 // place would choose among clusters of which that was lost too. The wrong choice deletes a running copy.
-func (i *Inventory) Undecided(spec v1.Placement, chosen, excess []string) []string {
+func (i *Inventory) Unanswered(spec v1.Placement, chosen, excess []string) []string {
 	keeps := func(name string) bool { return i.uncertain[name] }
 	drops := func(name string) bool {
 		entry := i.entry(name)

@@ -42,7 +42,7 @@ func TestUnobserved(t *testing.T) {
 				}
 				i.Add(name, presence)
 			}
-			if diff := cmp.Diff(tt.want, i.Undecided(tt.spec, nil, nil)); diff != "" {
+			if diff := cmp.Diff(tt.want, i.Unanswered(tt.spec, nil, nil)); diff != "" {
 				t.Errorf("waits for (-want +got):\n%s", diff)
 			}
 		})

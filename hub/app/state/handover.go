@@ -70,9 +70,9 @@ func (s *State) Decision(key types.NamespacedName) *Decision {
 	return s.about(key).decision
 }
 
-// Undecide forgets the Decision about an application whose inventory was lost: until the next one its queues do
+// ForgetDecision forgets the Decision about an application whose inventory was lost: until the next one its queues do
 // nothing but look for copies.
-func (s *State) Undecide(key types.NamespacedName) {
+func (s *State) ForgetDecision(key types.NamespacedName) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if a := s.apps[key]; a != nil {

@@ -30,7 +30,7 @@ func TestIndex(t *testing.T) {
 		case 1:
 			s.Withdraw(key)
 		case 2:
-			s.Undecide(key)
+			s.ForgetDecision(key)
 		case 3:
 			s.Forget(key)
 		case 4:

@@ -141,7 +141,7 @@ func TestOwners(t *testing.T) {
 			m.End(key(), tt.result)
 		}
 		if tt.undecided {
-			s.Undecide(key())
+			s.ForgetDecision(key())
 		}
 		if got := m.Owners(); (len(got) == 1) != tt.want {
 			t.Errorf("%s: %v", name, got)

@@ -106,7 +106,7 @@ func TestResultsAreAboutOneOrder(t *testing.T) {
 		}, true},
 		"no decision any more": {func(s *State, m *Member) {
 			m.Begin(key())
-			s.Undecide(key())
+			s.ForgetDecision(key())
 			m.End(key(), done)
 		}, false},
 	} {
