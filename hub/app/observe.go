@@ -55,12 +55,12 @@ func (r *Reconciler) observe(ctx context.Context, app *v1.EcommerceApp) (observa
 		return observation{}, fmt.Errorf("listing members: %w", err)
 	}
 	in := observation{Input: aggregate.Input{
-		Generation:  app.Generation,
-		Deleting:    app.Ending(),
-		Paused:      app.Spec.Paused && !app.Ending(),
-		SafeMode:    r.safeMode,
-		Held:        app.DeletionTimestamp != nil && app.Protected(),
-		ReconcileAt: app.Annotations[v1.ReconcileAtAnnotation],
+		Generation:        app.Generation,
+		Deleting:          app.Ending(),
+		Paused:            app.Spec.Paused && !app.Ending(),
+		SafeMode:          r.safeMode,
+		ProtectedDeletion: app.DeletionTimestamp != nil && app.Protected(),
+		ReconcileAt:       app.Annotations[v1.ReconcileAtAnnotation],
 
 		HandledImageUpdate: v1.HandledImageUpdate(app.Annotations, app.Status.LastHandledImageUpdate),
 		Backups:            r.state.Backups(keyOf(app), app.UID),

@@ -153,8 +153,8 @@ func unrecordedIn(in Input, clusters ...string) Input {
 	return in
 }
 
-func held(in Input) Input {
-	in.Held = true
+func protected(in Input) Input {
+	in.ProtectedDeletion = true
 	return in
 }
 

@@ -95,11 +95,11 @@ func clusterEntry(in Input, c Cluster, old v1.ClusterStatus, wanted bool) (v1.Cl
 	if c.Connection == Connected || c.Unknown != "" {
 		e.UnknownOrigin = c.Unknown
 	}
-	held := c.Paused || in.Paused && !in.Deleting
+	paused := c.Paused || in.Paused && !in.Deleting
 	switch {
-	case held && c.Connection == Connected:
+	case paused && c.Connection == Connected:
 		e.PendingChangeCount = pendingIn(c)
-	case !held || c.Connection != Connecting: // A hub that starts keeps what was known.
+	case !paused || c.Connection != Connecting: // A hub that starts keeps what was known.
 		e.PendingChangeCount = 0
 	}
 	e.Revision = in.Revisions[c.Name]
@@ -128,7 +128,7 @@ func clusterEntry(in Input, c Cluster, old v1.ClusterStatus, wanted bool) (v1.Cl
 		e.Available, e.Stalled, e.DegradedReason = false, false, ""
 		e.Reason, e.Message = v1.ReasonClusterUnreachable, lostMessage(c)
 	case Connecting, Detached:
-		if held && c.Connection == Connecting && e.Phase == v1.PhasePaused {
+		if paused && c.Connection == Connecting && e.Phase == v1.PhasePaused {
 			break // Nothing is written, so the copy need not be of the current generation.
 		}
 		connecting(&e, in.Generation)

@@ -72,7 +72,7 @@ func leavingScenes() []scene {
 		{"a cluster out of reach that is chosen again is not expected to have the copy", chosenAgain(with(unchosen(after(everywhere(), 1)), "b", lost))},
 		{"a cluster that cannot be left is visible", with(unchosen(after(everywhere(), 1)), "b", lost)},
 		{"a detached cluster is gone from the application", unchosen(with(after(everywhere(), 1), "b", detached))},
-		{"deleted and protected", held(after(everywhere(), 1))},
+		{"deleted and protected", protected(after(everywhere(), 1))},
 		{"deleting without waiting for a cluster out of reach", deleting(with(with(after(everywhere(), 1), "b", lost, abandoned), "a", failing(v1.ReasonForbidden)))},
 		{"deleting while the record for a cluster out of reach is full", unrecordedIn(deleting(with(after(everywhere(), 1), "b", lost, abandoned)), "b")},
 		{"deleting with a cluster out of reach", deleting(with(with(after(everywhere(), 1), "b", lost), "a", gone))},

@@ -32,7 +32,7 @@ func setConditions(conditions *[]metav1.Condition, s summary) {
 		{kind: v1.ConditionReady, status: s.running(), reason: s.reason(), message: s.message()},
 		s.availableFact(), s.progressingFact(), s.degradedFact(), s.stalledFact(), s.placedFact(), s.appliedFact(),
 	}
-	if s.in.Deleting || s.in.Held {
+	if s.in.Deleting || s.in.ProtectedDeletion {
 		facts = append(facts, s.deletingFact())
 	}
 	for _, optional := range []func() (fact, bool){s.certificateFact, s.databaseFact} {
@@ -120,7 +120,7 @@ func (s summary) stalledFact() fact {
 func (s summary) notStalledMessage() string {
 	awaited := func(state v1.RolloutState) bool { return s.in.Rollout != nil && s.in.Rollout.State == state }
 	switch {
-	case s.in.Deleting || s.in.Held:
+	case s.in.Deleting || s.in.ProtectedDeletion:
 		return s.deletingFact().message
 	case s.in.Paused || len(s.paused) > 0:
 		return "changes are held back by " + s.pausedBy()
@@ -211,7 +211,7 @@ func (s summary) progressingFact() fact {
 func (s summary) deletingFact() fact {
 	f := fact{kind: v1.ConditionDeleting, status: true, reason: v1.ReasonDeleting, message: "the application is deleted in all clusters"}
 	switch {
-	case s.in.Held:
+	case s.in.ProtectedDeletion:
 		f.reason = v1.ReasonProtected
 		f.message = fmt.Sprintf("nothing is deleted while the application is protected; to go on, remove the annotation %s",
 			v1.DeletionProtectionAnnotation)

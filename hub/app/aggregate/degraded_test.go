@@ -79,7 +79,7 @@ func TestNotStalled(t *testing.T) {
 		"stays":         {stays, "stays in a (Drained)"},
 		"approval":      {rolling(v1.RolloutStatus{State: v1.RolloutWaitingForApproval, Message: "waiting for approval of r-b"}), "waiting for approval of r-b"},
 		"a paused one":  {rolling(v1.RolloutStatus{State: v1.RolloutPaused, Message: "paused by an annotation"}), "paused by an annotation"},
-		"protected":     {held(after(everywhere(), 1)), v1.DeletionProtectionAnnotation},
+		"protected":     {protected(after(everywhere(), 1)), v1.DeletionProtectionAnnotation},
 		"no cluster":    {Input{Generation: 1, Now: at(0)}, "no cluster is registered"},
 		"nothing waits": {after(everywhere(), 1), "nothing waits for a user"},
 	} {

@@ -12,9 +12,11 @@ func (s summary) rollingOut() bool {
 	return s.in.Rollout != nil && s.in.Rollout.State != v1.RolloutComplete && s.in.Rollout.State != v1.RolloutFailed && !s.rolledBack()
 }
 
-// held reports whether the clusters do not get the revision of the spec, or not all of them, until a user or the
+// revisionWaits reports whether the clusters do not get the revision of the spec, or not all of them, until a user or the
 // hub does something.
-func (s summary) held() bool { return s.rolledBack() || s.rolloutFailed() || s.in.Unrevised != nil }
+func (s summary) revisionWaits() bool {
+	return s.rolledBack() || s.rolloutFailed() || s.in.Unrevised != nil
+}
 
 // rolledBack reports whether the revision of the spec was rolled back, or is being rolled back.
 func (s summary) rolledBack() bool {

@@ -103,7 +103,7 @@ func (s *summary) countPlaced(c v1.ClusterStatus) {
 
 // running reports whether all placed clusters are ready, and have the spec.
 func (s summary) running() bool {
-	return !s.in.Deleting && s.in.Invalid == "" && s.total > 0 && s.ready == s.total && !s.rollingOut() && !s.held()
+	return !s.in.Deleting && s.in.Invalid == "" && s.total > 0 && s.ready == s.total && !s.rollingOut() && !s.revisionWaits()
 }
 
 func (s summary) phase() v1.Phase {
@@ -175,7 +175,7 @@ func (s summary) reason() string {
 		if s.in.Invalid != "" {
 			return v1.ReasonInvalidSpec
 		}
-		if s.held() || len(s.failed) == 0 {
+		if s.revisionWaits() || len(s.failed) == 0 {
 			return s.rolloutReason()
 		}
 		return s.failed[0].Reason
@@ -207,7 +207,7 @@ func (s summary) message() string {
 		return s.leftMessage()
 	}
 	message := fmt.Sprintf("%d of %s ready", s.ready, areClusters(s.total))
-	if s.rollingOut() || s.held() {
+	if s.rollingOut() || s.revisionWaits() {
 		message += "; " + s.rolloutMessage()
 	}
 	if problems := describe(slices.Concat(s.failed, s.lost)); problems != "" {

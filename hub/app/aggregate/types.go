@@ -35,9 +35,9 @@ type Input struct {
 	Paused bool
 	// SafeMode is true if all members are paused by the safe mode of the hub.
 	SafeMode bool
-	// Held is true if the application was deleted and is protected from that: it is kept
+	// ProtectedDeletion is true if the application was deleted and is protected from that: it is kept
 	// as it is.
-	Held bool
+	ProtectedDeletion bool
 	// HandledImageUpdate is the last handled token of the annotation
 	// ecommerce.io/image-updated.
 	HandledImageUpdate string

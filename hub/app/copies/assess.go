@@ -17,13 +17,13 @@ import (
 
 // assess returns an error if the hub must not write the copy of an application: it reads what package recovery decides
 // by. While nothing is written but a pause, only what the member has recorded counts.
-func (m *MemberQueue) assess(ctx context.Context, t *task, c *intended, held bool) error {
+func (m *MemberQueue) assess(ctx context.Context, t *task, c *intended, paused bool) error {
 	f := m.recorded(t)
 	if c.live != nil {
 		f.Live = c.live
 	}
 	switch {
-	case held:
+	case paused:
 		return refused(recovery.AssessRecord(f))
 	case f.IsUnknown():
 		var err error

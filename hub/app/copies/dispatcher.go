@@ -200,8 +200,8 @@ func (d *Dispatcher) requests(ctx context.Context, member string) (pending, othe
 	if err != nil {
 		return nil, nil, err
 	}
-	missed, held, _ := d.state.Concerned(member)
-	return controller.RequestsOf(missed...), controller.RequestsOf(append(held, keysOf(records)...)...), nil
+	missed, rest, _ := d.state.Concerned(member)
+	return controller.RequestsOf(missed...), controller.RequestsOf(append(rest, keysOf(records)...)...), nil
 }
 
 // announce wakes the reconciler of applications when a member is connected: for those that it runs, and for

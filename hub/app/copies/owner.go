@@ -15,7 +15,7 @@ import (
 // ownerAfter returns the copy after an attempt, where live is what the cache has of it, or nil. It
 // returns nil if the copy is another application's, is being deleted, or is yet to be seen.
 func (m *MemberQueue) ownerAfter(app, live *v1.EcommerceApp, result apply.Result) *state.Owner {
-	owner := &state.Owner{Created: result.Outcome == apply.Created, Held: m.isPaused(app)}
+	owner := &state.Owner{Created: result.Outcome == apply.Created, ReadOnly: m.isPaused(app)}
 	switch {
 	case result.Outcome == apply.Terminating:
 		return nil
@@ -26,7 +26,7 @@ func (m *MemberQueue) ownerAfter(app, live *v1.EcommerceApp, result apply.Result
 		}
 	case result.Object != nil:
 		owner.UID = result.Object.GetUID()
-	case !owner.Held:
+	case !owner.ReadOnly:
 		return nil
 	}
 	return owner
@@ -45,7 +45,7 @@ func (m *MemberQueue) refusedOwner(app, live *v1.EcommerceApp, err error) *state
 	if len(listed) == 0 {
 		return nil
 	}
-	return &state.Owner{UID: live.UID, Held: m.isPaused(app), Only: listed}
+	return &state.Owner{UID: live.UID, ReadOnly: m.isPaused(app), Only: listed}
 }
 
 // remaining returns the objects that a copy lists, that its application no longer propagates, and

@@ -63,9 +63,9 @@ func TestOwnerAfter(t *testing.T) {
 		"yet to be seen":      {nil, false, apply.Result{Outcome: apply.Expected}, nil},
 		"being deleted":       {ending, false, apply.Result{Outcome: apply.Unchanged}, nil},
 		"found so":            {mine, false, apply.Result{Outcome: apply.Terminating}, nil},
-		"paused":              {mine, true, apply.Result{}, &state.Owner{UID: "mine", Held: true}},
+		"paused":              {mine, true, apply.Result{}, &state.Owner{UID: "mine", ReadOnly: true}},
 		"paused, of others":   {stranger, true, apply.Result{}, nil},
-		"paused, not there":   {nil, true, apply.Result{}, &state.Owner{Held: true}},
+		"paused, not there":   {nil, true, apply.Result{}, &state.Owner{ReadOnly: true}},
 		"paused, and it ends": {ending, true, apply.Result{}, nil},
 	} {
 		m := &MemberQueue{paused: tt.paused}

@@ -51,7 +51,7 @@ func (d *Dispatcher) Read(ctx context.Context, app *v1.EcommerceApp) []Content {
 // DryRun returns what would be written or deleted beside a copy, which is that of a dry run; without contents, what
 // would be deleted of all that the copy lists.
 func (q *MemberQueue) DryRun(ctx context.Context, app, copied *v1.EcommerceApp, all []Content) []DryRunResult {
-	p := pass{MemberQueue: q, app: app, copied: copied, held: true}
+	p := pass{MemberQueue: q, app: app, copied: copied, readOnly: true}
 	listed, found := make([]v1.PropagatedObject, 0, len(all)), make([]DryRunResult, 0, len(all))
 	for _, content := range all {
 		listed = append(listed, content.source.PropagatedObject)

@@ -78,7 +78,7 @@ func (q *MemberQueue) passOver(d *state.Decision, owner *state.Owner) *pass {
 	copied := &v1.EcommerceApp{ObjectMeta: metav1.ObjectMeta{
 		Namespace: d.App.Namespace, Name: d.App.Name, UID: owner.UID, Labels: map[string]string{v1.ClusterLabel: q.Name},
 	}}
-	p := &pass{MemberQueue: q, app: d.App, order: d.Order(q.Name), copied: copied, held: owner.Held}
+	p := &pass{MemberQueue: q, app: d.App, order: d.Order(q.Name), copied: copied, readOnly: owner.ReadOnly}
 	var compared bool
 	p.done, compared = q.Memory.Beside(client.ObjectKeyFromObject(d.App), owner.UID, d.App.Annotations[v1.ReconcileAtAnnotation])
 	p.created = owner.Created && !compared

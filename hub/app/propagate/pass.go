@@ -25,9 +25,9 @@ type pass struct {
 	order       *state.Order
 	// created means that the copy is new, so that the objects are probably missing.
 	created bool
-	// held means that nothing is written, and pending is what would be.
-	held    bool
-	pending []v1.PendingChange
+	// readOnly means that nothing is written, and pending is what would be.
+	readOnly bool
+	pending  []v1.PendingChange
 	// pruned means that the copy lists what is deleted.
 	pruned bool
 	done   state.Beside
@@ -100,7 +100,7 @@ func (p *pass) writeOne(ctx context.Context, object v1.PropagatedObject) error {
 	switch {
 	case err != nil:
 		return err
-	case action != "" && p.held:
+	case action != "" && p.readOnly:
 		p.pending = append(p.pending, v1.PendingChange{Kind: string(source.Kind), Name: source.Name, Action: action})
 		return nil
 	case !isRepair:
@@ -121,7 +121,7 @@ func (p *pass) isStale(source state.Source) bool {
 // write makes the object in the member match its source. It returns its resource version, and what was done, or would be
 // done if that is held back; nothing if the object is as it should be.
 func (p *pass) write(ctx context.Context, source Object) (version string, action v1.PendingAction, err error) {
-	if p.created && !p.held {
+	if p.created && !p.readOnly {
 		version, err = p.Applier.ApplyOver(ctx, forCopy(source, p.copied, nil), "")
 		if !apierrors.IsConflict(err) {
 			return version, v1.PendingCreate, err
@@ -133,7 +133,7 @@ func (p *pass) write(ctx context.Context, source Object) (version string, action
 	}
 	intent, over := forCopy(source, p.copied, live), ""
 	switch action, err = actionFor(live, intent); {
-	case err != nil || p.held && action != "":
+	case err != nil || p.readOnly && action != "":
 		return "", action, err
 	case action == "":
 		return live.GetResourceVersion(), "", nil
@@ -161,7 +161,7 @@ func (p *pass) prune(ctx context.Context, object v1.PropagatedObject) error {
 	case live == nil:
 	case !p.isPresent():
 		return nil // It may be listed again.
-	case p.held:
+	case p.readOnly:
 		p.pending = append(p.pending, v1.PendingChange{Kind: string(object.Kind), Name: object.Name, Action: v1.PendingDelete})
 		return nil
 	case len(others(live, p.copied)) > 0:

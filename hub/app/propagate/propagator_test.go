@@ -159,7 +159,7 @@ func (p *propagator) reconcile(t *testing.T) {
 // deleted.
 func (p *propagator) writeCopy(t *testing.T, app *v1.EcommerceApp) *state.Owner {
 	t.Helper()
-	owner := &state.Owner{Held: app.Spec.Paused}
+	owner := &state.Owner{ReadOnly: app.Spec.Paused}
 	listed := app.Spec.Propagate
 	if p.copied != nil {
 		owner.UID, owner.Leftover = p.copied.UID, Leftover(p.copied, listed)
@@ -172,7 +172,7 @@ func (p *propagator) writeCopy(t *testing.T, app *v1.EcommerceApp) *state.Owner 
 	if p.refused {
 		return &state.Owner{UID: owner.UID, Only: Recorded(p.copied)}
 	}
-	if owner.Held {
+	if owner.ReadOnly {
 		return owner
 	}
 	next := &v1.EcommerceApp{ObjectMeta: metav1.ObjectMeta{Namespace: app.Namespace, Name: app.Name}, Spec: v1.EcommerceAppSpec{Image: "shop:v1"}}

@@ -13,10 +13,10 @@ import (
 // Owner is a copy that a queue has written, found as it should be, or could not write because it is refused, so that
 // objects may be written beside it.
 type Owner struct {
-	// UID is empty for a copy that is yet to be created while nothing is written, as Held says. Created means that the
+	// UID is empty for a copy that is yet to be created while nothing is written, as ReadOnly says. Created means that the
 	// last attempt created it, so that the objects are probably missing.
-	UID           types.UID
-	Created, Held bool
+	UID               types.UID
+	Created, ReadOnly bool
 	// Leftover are the objects that the copy lists and its application does not.
 	Leftover []v1.PropagatedObject
 	// Only are the objects that may be written beside a copy that is refused itself; nil if all may.
