@@ -158,7 +158,7 @@ func (s *suite) testDetachedBefore(t *testing.T) {
 }
 
 // records returns what stayed behind in us-1.
-func (s *suite) records(t *testing.T) []recovery.Record {
+func (s *suite) records(t *testing.T) []recovery.Residue {
 	t.Helper()
 	found := &corev1.ConfigMap{}
 	if err := s.Hub.Get(t.Context(), client.ObjectKey{Namespace: config.Namespace, Name: recovery.Name("us-1")}, found); err != nil {

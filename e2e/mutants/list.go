@@ -220,7 +220,7 @@ func ofWrites() []Mutant {
 		},
 		{
 			"clusters-unrecorded", "copies are written in clusters that are not recorded before",
-			appPackage + "/inventory.go", "	record(app, names)\n", "	_ = names\n",
+			appPackage + "/inventory.go", "	setClustersAnnotation(app, names)\n", "	_ = names\n",
 			appPackage, "TestWrites/written_ahead",
 		},
 		{

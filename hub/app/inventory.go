@@ -52,7 +52,7 @@ func addClusters(app *v1.EcommerceApp, next v1.EcommerceAppStatus) bool {
 		return false
 	}
 	controllerutil.AddFinalizer(app, v1.HubFinalizer)
-	record(app, names)
+	setClustersAnnotation(app, names)
 	return true
 }
 
@@ -68,8 +68,8 @@ func isRecorded(app *v1.EcommerceApp, next *v1.EcommerceAppStatus) bool {
 		!slices.ContainsFunc(next.Clusters, func(c v1.ClusterStatus) bool { return !slices.Contains(recorded, c.Name) })
 }
 
-// record sets v1.ClustersAnnotation.
-func record(app *v1.EcommerceApp, names []string) {
+// setClustersAnnotation lists clusters in the metadata of an application, if they fit.
+func setClustersAnnotation(app *v1.EcommerceApp, names []string) {
 	if len(names) > maxRecorded {
 		delete(app.Annotations, v1.ClustersAnnotation)
 		return

@@ -103,7 +103,7 @@ func (r *Reconciler) reconcile(ctx context.Context, app *v1.EcommerceApp) (recon
 	if deleting && len(next.Clusters) == 0 {
 		return reconcile.Result{}, errors.Join(failed, r.release(ctx, app))
 	}
-	if next, err = r.record(ctx, &before, app, &in, next); isConflict(err) {
+	if next, err = r.writeMetadata(ctx, &before, app, &in, next); isConflict(err) {
 		return reconcile.Result{}, err
 	}
 	failed = errors.Join(failed, err)
@@ -135,9 +135,9 @@ func (r *Reconciler) carryOut(ctx context.Context, app *v1.EcommerceApp, in *obs
 	return result, err
 }
 
-// record writes the metadata of a decision before its copies, and returns the status to carry out. If the write fails,
+// writeMetadata writes the metadata of a decision before its copies, and returns the status to carry out. If the write fails,
 // that is the status of the clusters that were recorded before, without a restart.
-func (r *Reconciler) record(ctx context.Context, before, app *v1.EcommerceApp, in *observation, next v1.EcommerceAppStatus) (v1.EcommerceAppStatus, error) {
+func (r *Reconciler) writeMetadata(ctx context.Context, before, app *v1.EcommerceApp, in *observation, next v1.EcommerceAppStatus) (v1.EcommerceAppStatus, error) {
 	if app.DeletionTimestamp != nil {
 		return next, nil
 	}

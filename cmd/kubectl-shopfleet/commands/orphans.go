@@ -229,7 +229,7 @@ func (o *orphans) request(ctx context.Context, hub *cluster, orphan *v1.Ecommerc
 	if err := hub.client.Get(ctx, client.ObjectKey{Name: member}, cluster); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("getting MemberCluster %q: %w", member, err)
 	}
-	_, err := store.New(o.dryRun.client(hub.client), o.namespace).Add(ctx, member, recovery.Record{
+	_, err := store.New(o.dryRun.client(hub.client), o.namespace).Add(ctx, member, recovery.Residue{
 		Namespace: orphan.Namespace, Name: orphan.Name,
 		App: types.UID(orphan.Annotations[v1.HubAppUIDAnnotation]), Copy: orphan.UID,
 		ClusterUID: cluster.Status.ClusterUID, Recorded: metav1.NewTime(o.clock.Now()),

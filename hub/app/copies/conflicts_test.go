@@ -26,7 +26,7 @@ func testConflicts(t *testing.T, m *member) {
 		{"an order", func() { m.app.Generation, m.app.Spec.Image = 2, "shop:v2" }},
 		{"the process, without an order", func() { m.queue.managedBy, m.app.Status.Clusters = v1.ManagedByAgent, nil }},
 		{"a deletion, without an application", func() {
-			m.record(t, recovery.Record{App: m.app.UID})
+			m.record(t, recovery.Residue{App: m.app.UID})
 			m.app.UID = ""
 		}},
 	} {

@@ -248,7 +248,7 @@ func (m *MemberQueue) deletionOf(app *v1.EcommerceApp) members.Deletion {
 func (m *MemberQueue) wasDeleted(ctx context.Context, app types.UID) bool {
 	// The cache fails only when the process ends.
 	left, err := m.options.Residue.List(ctx, m.name)
-	return m.deleted(app) || err == nil && slices.ContainsFunc(left, func(r recovery.Record) bool { return r.App == app && r.Copy == "" })
+	return m.deleted(app) || err == nil && slices.ContainsFunc(left, func(r recovery.Residue) bool { return r.App == app && r.Copy == "" })
 }
 
 // keepCopy hands over a copy that has no entry: without a reconciler it would not be

@@ -29,7 +29,7 @@ func (d *Dispatcher) RecordResidue(ctx context.Context, app *v1.EcommerceApp, me
 	if err := d.hub.Get(ctx, client.ObjectKey{Name: member}, cluster); client.IgnoreNotFound(err) != nil {
 		return false, fmt.Errorf("reading member %q: %w", member, err)
 	}
-	return d.options.Residue.Add(ctx, member, recovery.Record{
+	return d.options.Residue.Add(ctx, member, recovery.Residue{
 		Namespace: app.Namespace, Name: app.Name, App: app.UID,
 		Volumes:    app.Spec.Deletion.Volumes == v1.DeletionDelete,
 		ClusterUID: cluster.Status.ClusterUID, Recorded: metav1.NewTime(now),
@@ -50,7 +50,7 @@ func (d *Dispatcher) CleanUp(ctx context.Context, member string) {
 	}
 }
 
-func keysOf(records []recovery.Record) []types.NamespacedName {
+func keysOf(records []recovery.Residue) []types.NamespacedName {
 	keys := make([]types.NamespacedName, 0, len(records))
 	for _, r := range records {
 		keys = append(keys, r.Key())
@@ -74,7 +74,7 @@ func (m *MemberQueue) cleanUp(ctx context.Context, key types.NamespacedName, t *
 	return errors.Join(problems...)
 }
 
-func (m *MemberQueue) cleanUpOne(ctx context.Context, t *task, r recovery.Record) error {
+func (m *MemberQueue) cleanUpOne(ctx context.Context, t *task, r recovery.Residue) error {
 	app := t.App
 	member := &v1.MemberCluster{}
 	if err := m.hub.Get(ctx, client.ObjectKey{Name: m.name}, member); err != nil || !r.In(member.Status.ClusterUID) {

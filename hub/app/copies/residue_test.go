@@ -20,24 +20,24 @@ func testResidue(t *testing.T, m *member) {
 	uid, entries := m.app.UID, m.app.Status.Clusters
 	m.app.Status.Clusters = nil
 
-	m.record(t, recovery.Record{App: "another"})
+	m.record(t, recovery.Residue{App: "another"})
 	m.app.UID = ""
 	m.reconcile(t)
 	m.expect(t, "a record of another application", 0, false)
 
-	m.record(t, recovery.Record{App: uid, ClusterUID: "another"})
+	m.record(t, recovery.Residue{App: uid, ClusterUID: "another"})
 	m.reconcile(t)
 	m.expect(t, "a record about another cluster of the name", 1, false)
 	if err := m.queue.options.Residue.Remove(t.Context(), "a", uid); err != nil {
 		t.Fatal(err)
 	}
 
-	m.record(t, recovery.Record{App: uid})
+	m.record(t, recovery.Residue{App: uid})
 	m.app.UID = "anew"
 	m.reconcile(t)
 	m.expect(t, "an application that was created anew", 0, false)
 
-	m.record(t, recovery.Record{App: uid})
+	m.record(t, recovery.Residue{App: uid})
 	m.app.UID, m.app.DeletionTimestamp, m.app.Status.Clusters = uid, &metav1.Time{}, nil
 	m.reconcile(t)
 	m.expect(t, "an application that waits for other members", 1, true)
@@ -58,8 +58,8 @@ func testResidue(t *testing.T, m *member) {
 	m.reconcile(t)
 	m.expect(t, "a copy without a record", 0, false)
 
-	m.record(t, recovery.Record{App: uid})
-	m.record(t, recovery.Record{App: "moved", ClusterUID: "another"})
+	m.record(t, recovery.Residue{App: uid})
+	m.record(t, recovery.Residue{App: "moved", ClusterUID: "another"})
 	m.app.UID, m.app.Status.Clusters, m.app.Spec.Paused = "newer", entries, true
 	m.reconcile(t)
 	m.expect(t, "a copy that a paused application of the name does not take over yet", 2, false)
@@ -74,7 +74,7 @@ func testOrphan(t *testing.T, m *member, entries []v1.ClusterStatus) {
 	m.app.UID, m.app.Status.Clusters = "anew", entries
 	m.reconcile(t)
 	m.app.Status.Clusters, m.app.Status.ClusterCount = nil, 1
-	m.record(t, recovery.Record{App: "anew", Copy: m.live(t).UID})
+	m.record(t, recovery.Residue{App: "anew", Copy: m.live(t).UID})
 	m.reconcile(t)
 	m.expect(t, "a copy of an application that lost its inventory", 1, false)
 	m.app.Status.ClusterCount, m.app.Generation = 0, m.app.Generation-1
@@ -106,7 +106,7 @@ func (m *member) release(t *testing.T) {
 }
 
 // record records the copy of the application, as one that another application left behind.
-func (m *member) record(t *testing.T, r recovery.Record) {
+func (m *member) record(t *testing.T, r recovery.Residue) {
 	t.Helper()
 	r.Namespace, r.Name = m.app.Namespace, m.app.Name
 	for _, want := range []bool{true, false} {

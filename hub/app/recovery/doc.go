@@ -12,14 +12,14 @@
 // Inventory decides where an application whose status was lost may run, from what members answer, and what must be known
 // before its placement is decided again.
 //
-// The hub writes a Record to the ConfigMap of a member, Name, before it releases an
+// The hub adds Residue to the ConfigMap of a member, Name, before it releases an
 // application whose copy in that member was not confirmed to be deleted. When the member
-// returns, the hub deletes the copies that the records name, and then the records. A user
-// who wants an orphan to be deleted adds a record of it. The hub lists orphans in another
+// returns, the hub deletes the copies that are named there, and then their entries. A user
+// who wants an orphan to be deleted adds an entry for it. The hub lists orphans in another
 // ConfigMap, OrphansName. Both are in the hub's namespace, one of each for every member.
 //
-// Each record has its own key, its ID. AddPatch and RemovePatch are merge patches of that
-// key alone: they are idempotent, and concurrent writers of different records do not
+// Each entry has its own key, its ID. AddPatch and RemovePatch are merge patches of that
+// key alone: they are idempotent, and concurrent writers of different entries do not
 // conflict.
 //
 // # Non-goals

@@ -25,8 +25,8 @@ const prefix = "shopfleet-residue-"
 // Name returns the name of the ConfigMap with the records of a member.
 func Name(member string) string { return prefix + member }
 
-// Record identifies a copy that stayed behind in a member.
-type Record struct {
+// Residue identifies a copy that stayed behind in a member.
+type Residue struct {
 	// Namespace and Name are those of the copy and of its application.
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
@@ -45,37 +45,37 @@ type Record struct {
 }
 
 // Key returns the key of the copy.
-func (r Record) Key() types.NamespacedName {
+func (r Residue) Key() types.NamespacedName {
 	return types.NamespacedName{Namespace: r.Namespace, Name: r.Name}
 }
 
 // ID returns the key of the record in a ConfigMap.
-func (r Record) ID() types.UID { return cmp.Or(r.Copy, r.App) }
+func (r Residue) ID() types.UID { return cmp.Or(r.Copy, r.App) }
 
-// Names reports whether the record names a copy.
-func (r Record) Names(c metav1.Object) bool {
+// Names reports whether a copy is the one that stayed behind.
+func (r Residue) Names(c metav1.Object) bool {
 	return types.UID(c.GetAnnotations()[v1.HubAppUIDAnnotation]) == r.App && (r.Copy == "" || r.Copy == c.GetUID())
 }
 
-// In reports whether a record is about a cluster, given by its UID. A record without a
-// cluster is about any.
-func (r Record) In(clusterUID string) bool {
+// In reports whether it stayed behind in a cluster, given by its UID. Residue without a
+// cluster may be in any.
+func (r Residue) In(clusterUID string) bool {
 	return r.ClusterUID == "" || r.ClusterUID == clusterUID
 }
 
 // Decode returns the records in the data of a ConfigMap, sorted by namespace, name and
 // UID. It leaves out values that are not records, which only an edit by hand makes, and
 // returns their keys, sorted.
-func Decode(data map[string]string) (records []Record, invalid []string) {
+func Decode(data map[string]string) (records []Residue, invalid []string) {
 	for key, value := range data {
-		var r Record
+		var r Residue
 		if err := json.Unmarshal([]byte(value), &r); err != nil || r.Namespace == "" || r.Name == "" || string(r.ID()) != key {
 			invalid = append(invalid, key)
 			continue
 		}
 		records = append(records, r)
 	}
-	slices.SortFunc(records, func(a, b Record) int {
+	slices.SortFunc(records, func(a, b Residue) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID(), b.ID()))
 	})
 	slices.Sort(invalid)
@@ -83,7 +83,7 @@ func Decode(data map[string]string) (records []Record, invalid []string) {
 }
 
 // Data returns the data of a new ConfigMap with one record.
-func Data(r Record) (map[string]string, error) {
+func Data(r Residue) (map[string]string, error) {
 	value, err := json.Marshal(r)
 	if err != nil {
 		return nil, fmt.Errorf("encoding the record of %s: %w", r.Key(), err)
@@ -94,7 +94,7 @@ func Data(r Record) (map[string]string, error) {
 // AddPatch returns a merge patch that adds a record to a ConfigMap with the given data, or
 // nil if the copy is recorded there already. The error is ErrFull if the data would exceed
 // MaxBytes.
-func AddPatch(data map[string]string, r Record) ([]byte, error) {
+func AddPatch(data map[string]string, r Residue) ([]byte, error) {
 	if _, recorded := data[string(r.ID())]; recorded {
 		return nil, nil
 	}

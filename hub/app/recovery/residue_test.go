@@ -15,8 +15,8 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
-func record(name string, app types.UID) Record {
-	return Record{
+func record(name string, app types.UID) Residue {
+	return Residue{
 		Namespace: "shops", Name: name, App: app, ClusterUID: "c",
 		Recorded: metav1.NewTime(time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC).Local()),
 	}
@@ -38,7 +38,7 @@ func apply(t *testing.T, data map[string]string, encoded []byte) {
 	}
 }
 
-func add(t *testing.T, data map[string]string, r Record) {
+func add(t *testing.T, data map[string]string, r Residue) {
 	t.Helper()
 	encoded, err := AddPatch(data, r)
 	if err != nil {
@@ -52,11 +52,11 @@ func TestRecords(t *testing.T) {
 	t.Parallel()
 	data := map[string]string{}
 	b, a, again := record("b", "1"), record("a", "2"), record("b", "3")
-	for _, r := range []Record{again, b, a} {
+	for _, r := range []Residue{again, b, a} {
 		add(t, data, r)
 	}
 	got, invalid := Decode(data)
-	if diff := cmp.Diff([]Record{a, b, again}, got); diff != "" || invalid != nil {
+	if diff := cmp.Diff([]Residue{a, b, again}, got); diff != "" || invalid != nil {
 		t.Errorf("invalid %v, records (-want +got):\n%s", invalid, diff)
 	}
 	later := b
@@ -70,7 +70,7 @@ func TestRecords(t *testing.T) {
 	}
 	apply(t, data, encoded)
 	got, _ = Decode(data)
-	if diff := cmp.Diff([]Record{a, again}, got); diff != "" {
+	if diff := cmp.Diff([]Residue{a, again}, got); diff != "" {
 		t.Errorf("after the removal (-want +got):\n%s", diff)
 	}
 }
@@ -81,7 +81,7 @@ func TestDecodeEdited(t *testing.T) {
 	data := map[string]string{"1": "shop", "2": `{"namespace":"shops"}`, "3": `{}`, "5": `{"namespace":"shops","name":"shop","app":"6"}`}
 	add(t, data, record("a", "4"))
 	got, invalid := Decode(data)
-	if diff := cmp.Diff([]Record{record("a", "4")}, got); diff != "" {
+	if diff := cmp.Diff([]Residue{record("a", "4")}, got); diff != "" {
 		t.Errorf("records (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff([]string{"1", "2", "3", "5"}, invalid); diff != "" {
@@ -137,7 +137,7 @@ func TestIn(t *testing.T) {
 	known, unknown := record("a", "1"), record("a", "1")
 	unknown.ClusterUID = ""
 	for name, tt := range map[string]struct {
-		record  Record
+		record  Residue
 		cluster string
 		want    bool
 	}{

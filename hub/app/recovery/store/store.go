@@ -28,7 +28,7 @@ func New(hub client.Client, namespace string) *Store {
 
 // Add adds a record, and reports whether it was missing. It sends no write if not. The
 // error is recovery.ErrFull if the member's ConfigMap would exceed recovery.MaxBytes.
-func (s *Store) Add(ctx context.Context, member string, r recovery.Record) (bool, error) {
+func (s *Store) Add(ctx context.Context, member string, r recovery.Residue) (bool, error) {
 	found, err := s.get(ctx, member)
 	if err != nil {
 		return false, err
@@ -63,7 +63,7 @@ func (s *Store) Remove(ctx context.Context, member string, id types.UID) error {
 }
 
 // List returns the records of a member. A nil store has none.
-func (s *Store) List(ctx context.Context, member string) ([]recovery.Record, error) {
+func (s *Store) List(ctx context.Context, member string) ([]recovery.Residue, error) {
 	if s == nil {
 		return nil, nil
 	}
