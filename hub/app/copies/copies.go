@@ -182,10 +182,10 @@ func asWritten(intent, live *v1.EcommerceApp, follows bool) (*v1.EcommerceApp, e
 	return older, nil
 }
 
-// follows reports whether the generation of an application follows the one of its copy in a member,
+// isNextOf reports whether the generation of an application follows the one of its copy in a member,
 // without any between that the copy is not known to have had. A copy that waits for the user was
 // not compared.
-func (t *task) follows(live *v1.EcommerceApp) bool {
+func (t *task) isNextOf(live *v1.EcommerceApp) bool {
 	from := v1.OriginOf(live.Annotations)
 	return t.order != nil && t.waiting == "" && from.App == t.App.UID && from.Generation < t.App.Generation &&
 		max(from.Generation, t.order.Applied) >= t.App.Generation-1
@@ -199,13 +199,13 @@ func keptBy(app, intent *v1.EcommerceApp) state.Kept {
 	return state.Kept{}
 }
 
-// keeps reports whether a copy of an earlier generation is also that of the present one: its queue
+// isCurrent reports whether a copy of an earlier generation is also that of the present one: its queue
 // found that, or will. Last is the result of the queue.
-func (m *MemberQueue) keeps(ctx context.Context, t *task, live *v1.EcommerceApp, last state.Result) bool {
+func (m *MemberQueue) isCurrent(ctx context.Context, t *task, live *v1.EcommerceApp, last state.Result) bool {
 	if from := v1.OriginOf(live.Annotations).Generation; last.Kept == (state.Kept{Generation: t.App.Generation, From: from}) {
 		return true
 	}
-	if !t.follows(live) {
+	if !t.isNextOf(live) {
 		return false
 	}
 	facts, err := m.facts(ctx, t)

@@ -144,7 +144,7 @@ func (m *MemberQueue) Observe(ctx context.Context, stored *state.Decision, c *ag
 	}
 	c.Copy = observedCopy(app, live)
 	addRefusal(c, live)
-	if c.Copy != nil && c.Copy.HubGeneration < app.Generation && m.keeps(ctx, t, live, found) {
+	if c.Copy != nil && c.Copy.HubGeneration < app.Generation && m.isCurrent(ctx, t, live, found) {
 		c.Copy.HubGeneration = app.Generation
 	}
 	if reported != nil && c.Copy != nil {

@@ -97,7 +97,7 @@ func (m *MemberQueue) copyRequest(ctx context.Context, t *task, c *intended) (ap
 	var err error
 	if c.live != nil {
 		request.Live = c.live
-		c.intent, err = asWritten(c.intent, c.live, t.follows(c.live))
+		c.intent, err = asWritten(c.intent, c.live, t.isNextOf(c.live))
 	}
 	request.Intent = c.intent
 	return request, err

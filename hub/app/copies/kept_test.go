@@ -52,7 +52,7 @@ func TestFollows(t *testing.T) {
 			}
 			d := DecisionOf(app, &app.Status, state.Sources{})
 			followed := task{Decision: d, order: d.Order("a"), waiting: tt.waiting}
-			if got := followed.follows(live); got != tt.want {
+			if got := followed.isNextOf(live); got != tt.want {
 				t.Errorf("follows: %t, want %t", got, tt.want)
 			}
 		})

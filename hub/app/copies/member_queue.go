@@ -103,7 +103,7 @@ func (m *MemberQueue) leaveAlone(ctx context.Context, request reconcile.Request,
 		}
 		decision = &state.Decision{App: &v1.EcommerceApp{}}
 	}
-	return errors.Join(m.keepCopy(ctx, key), m.cleanUp(ctx, key, m.taskOf(decision)))
+	return errors.Join(m.handOverCopy(ctx, key), m.cleanUp(ctx, key, m.taskOf(decision)))
 }
 
 // awaitsDecision reports whether an application without a Decision exists: its first pass is to come, or has come since,
@@ -251,9 +251,9 @@ func (m *MemberQueue) wasDeleted(ctx context.Context, app types.UID) bool {
 	return m.deleted(app) || err == nil && slices.ContainsFunc(left, func(r recovery.Residue) bool { return r.App == app && r.Copy == "" })
 }
 
-// keepCopy hands over a copy that has no entry: without a reconciler it would not be
+// handOverCopy hands over a copy that has no entry: without a reconciler it would not be
 // repaired, and would keep its finalizer when it is deleted.
-func (m *MemberQueue) keepCopy(ctx context.Context, key types.NamespacedName) error {
+func (m *MemberQueue) handOverCopy(ctx context.Context, key types.NamespacedName) error {
 	live := &v1.EcommerceApp{}
 	err := m.cluster.GetClient().Get(ctx, key, live)
 	if err != nil {
