@@ -20,8 +20,8 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/component"
 )
 
-// MemberFacts are the facts about a member that its copies carry.
-type MemberFacts struct {
+// memberFacts are the facts about a member that its copies carry.
+type memberFacts struct {
 	cluster, region string
 	provider        v1.Provider
 	managedBy       v1.ManagedByMode
@@ -38,7 +38,7 @@ type MemberFacts struct {
 // copyFor returns the full intent for an application's copy in a member, where live is
 // the present copy or nil. It includes the finalizer of the copy, which saves the spoke a
 // write. The error is an *apierror.SpecError.
-func copyFor(app *v1.EcommerceApp, p MemberFacts, live *v1.EcommerceApp) (*v1.EcommerceApp, error) {
+func copyFor(app *v1.EcommerceApp, p memberFacts, live *v1.EcommerceApp) (*v1.EcommerceApp, error) {
 	annotations := map[string]string{
 		v1.HubAppUIDAnnotation:     string(app.UID),
 		v1.HubGenerationAnnotation: strconv.FormatInt(app.Generation, 10),
@@ -92,7 +92,7 @@ func copyFor(app *v1.EcommerceApp, p MemberFacts, live *v1.EcommerceApp) (*v1.Ec
 
 // isNewTo reports whether a copy has not had the revision that it is to have: whether its database can follow is checked
 // with the server of the revision.
-func (m MemberFacts) isNewTo(live *v1.EcommerceApp) bool {
+func (m memberFacts) isNewTo(live *v1.EcommerceApp) bool {
 	if live == nil {
 		return false
 	}

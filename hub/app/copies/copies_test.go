@@ -46,10 +46,10 @@ func TestCopyForSaysWhatTheHubSaysAndNoMore(t *testing.T) {
 		},
 		Spec: v1.EcommerceAppSpec{Image: "shop:v1"},
 	}
-	if diff := cmp.Diff(want, made(t, app, MemberFacts{cluster: "eu-1", region: "eu-west-1", provider: v1.ProviderAWS, managedBy: v1.ManagedByAgent})); diff != "" {
+	if diff := cmp.Diff(want, made(t, app, memberFacts{cluster: "eu-1", region: "eu-west-1", provider: v1.ProviderAWS, managedBy: v1.ManagedByAgent})); diff != "" {
 		t.Errorf("copy (-want +got):\n%s", diff)
 	}
-	if other := made(t, app, MemberFacts{cluster: "us-1"}); other.Annotations[v1.DatabaseCreatedAnnotation] != "" {
+	if other := made(t, app, memberFacts{cluster: "us-1"}); other.Annotations[v1.DatabaseCreatedAnnotation] != "" {
 		t.Error("the database was created in the other cluster only")
 	}
 	if len(app.Spec.Placement.Regions) != 1 {
@@ -88,7 +88,7 @@ func TestOwned(t *testing.T) {
 func TestObservedCopy(t *testing.T) {
 	t.Parallel()
 	app := &v1.EcommerceApp{ObjectMeta: metav1.ObjectMeta{UID: "u-1"}}
-	live := made(t, &v1.EcommerceApp{ObjectMeta: metav1.ObjectMeta{UID: "u-1", Generation: 7}}, MemberFacts{cluster: "eu-1", managedBy: v1.ManagedByHub})
+	live := made(t, &v1.EcommerceApp{ObjectMeta: metav1.ObjectMeta{UID: "u-1", Generation: 7}}, memberFacts{cluster: "eu-1", managedBy: v1.ManagedByHub})
 	live.Generation = 3
 	if c := observedCopy(app, live); c == nil || c.Generation != 3 || c.HubGeneration != 7 || c.Deleting {
 		t.Errorf("observed %+v", c)
@@ -109,7 +109,7 @@ func facts(app *v1.EcommerceApp) *state.Decision {
 }
 
 // copyOf returns the copy that follows from the status of an application, without an earlier revision.
-func copyOf(app *v1.EcommerceApp, p MemberFacts, live *v1.EcommerceApp) (*v1.EcommerceApp, error) {
+func copyOf(app *v1.EcommerceApp, p memberFacts, live *v1.EcommerceApp) (*v1.EcommerceApp, error) {
 	d := DecisionOf(app, &app.Status, state.Sources{})
 	p.order = d.Order(p.cluster)
 	target := revisions.Target{Member: &v1.MemberCluster{}}
@@ -124,7 +124,7 @@ func copyOf(app *v1.EcommerceApp, p MemberFacts, live *v1.EcommerceApp) (*v1.Eco
 }
 
 // made returns the copy of an application that a member does not have yet.
-func made(t *testing.T, app *v1.EcommerceApp, p MemberFacts) *v1.EcommerceApp {
+func made(t *testing.T, app *v1.EcommerceApp, p memberFacts) *v1.EcommerceApp {
 	t.Helper()
 	copied, err := copyOf(app, p, nil)
 	if err != nil {
@@ -156,7 +156,7 @@ func TestANewHubWritesNothingNew(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "shop", UID: "u-1", Generation: 7},
 		Spec:       v1.EcommerceAppSpec{Image: "shop:v1"},
 	}
-	here := MemberFacts{cluster: "eu-1", region: "eu-west-1", provider: v1.ProviderAWS, managedBy: v1.ManagedByHub}
+	here := memberFacts{cluster: "eu-1", region: "eu-west-1", provider: v1.ProviderAWS, managedBy: v1.ManagedByHub}
 	agent := here
 	agent.managedBy = v1.ManagedByAgent
 	// stored is a copy as a hub of that time wrote it: the same without the facts.
@@ -173,7 +173,7 @@ func TestANewHubWritesNothingNew(t *testing.T) {
 	delete(stripped.Annotations, v1.ManagedByModeAnnotation)
 	tests := map[string]struct {
 		live  *v1.EcommerceApp
-		facts MemberFacts
+		facts memberFacts
 		older bool
 	}{
 		"unchanged since":        {stored(7), here, true},
@@ -204,7 +204,7 @@ func TestCreatedDatabasesCostNoWrite(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "shop", UID: "u-1", Generation: 7},
 		Spec:       v1.EcommerceAppSpec{Image: "shop:v1"},
 	}
-	here := MemberFacts{cluster: "eu-1", managedBy: v1.ManagedByHub}
+	here := memberFacts{cluster: "eu-1", managedBy: v1.ManagedByHub}
 	live := stamped(t, made(t, app, here))
 	app.Status.Clusters = []v1.ClusterStatus{{Name: "eu-1", DatabaseCreated: true}}
 	intent := made(t, app, here)

@@ -19,7 +19,7 @@ import (
 
 // intended is a copy that is to be written.
 type intended struct {
-	facts *MemberFacts
+	facts *memberFacts
 	// former is the deletion or departure of the application that the member has recorded.
 	former members.Deletion
 	// live is the present copy; nil if there is none.
@@ -57,7 +57,7 @@ func (m *MemberQueue) read(ctx context.Context, t *task) (*intended, error) {
 // facts returns the facts about the member from the hub's cache, with the spec that an application has there, that of its
 // next copy while nothing is written; nil while the member leaves the fleet. A revision that does not exist, or an
 // override that cannot be applied, is a fact about the copy, not an error.
-func (m *MemberQueue) facts(ctx context.Context, t *task) (*MemberFacts, error) {
+func (m *MemberQueue) facts(ctx context.Context, t *task) (*memberFacts, error) {
 	member := &v1.MemberCluster{}
 	if err := m.hub.Get(ctx, client.ObjectKey{Name: m.name}, member); err != nil {
 		if apierrors.IsNotFound(err) {
@@ -67,7 +67,7 @@ func (m *MemberQueue) facts(ctx context.Context, t *task) (*MemberFacts, error) 
 	}
 	// A copy must not change because the status of the member was lost.
 	member = member.Located(t.entry())
-	facts := &MemberFacts{
+	facts := &memberFacts{
 		cluster: m.name, managedBy: m.managedBy, region: member.Status.Region, provider: member.Status.Provider, member: member, order: t.order,
 	}
 	target := revisions.Target{Member: member}

@@ -15,7 +15,7 @@ import (
 // and cloudConfig by a storage class, the backup method by the one in use, and the server
 // by the one that is released for the cluster. An existing database keeps its class, as
 // its volumes do.
-func localize(app *v1.EcommerceApp, spec *v1.EcommerceAppSpec, p MemberFacts, live *v1.EcommerceApp) error {
+func localize(app *v1.EcommerceApp, spec *v1.EcommerceAppSpec, p memberFacts, live *v1.EcommerceApp) error {
 	spec.CloudConfig = v1.CloudConfig{}
 	db := spec.Database
 	if db == nil || p.member == nil {

@@ -63,7 +63,7 @@ func TestTheClassOfACopy(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got, err := copyOf(tt.app, MemberFacts{cluster: "eu-1", member: member}, tt.live)
+			got, err := copyOf(tt.app, memberFacts{cluster: "eu-1", member: member}, tt.live)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -123,7 +123,7 @@ func TestTheVersionOfACopy(t *testing.T) {
 			version, image, _ := strings.Cut(tt.recorded, " ")
 			app.Status.Backups = []v1.ClusterBackups{{Name: "a", Version: version, Image: image}}
 			app.Status.Clusters = []v1.ClusterStatus{{Name: "a"}}
-			copied, err := copyOf(app, MemberFacts{cluster: "a", member: awsMember()}, tt.live)
+			copied, err := copyOf(app, memberFacts{cluster: "a", member: awsMember()}, tt.live)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -196,7 +196,7 @@ func TestTheServerOfACopy(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, err := copyOf(tt.app, MemberFacts{cluster: "a", member: awsMember()}, tt.live)
+			_, err := copyOf(tt.app, memberFacts{cluster: "a", member: awsMember()}, tt.live)
 			if d := apierror.Decide(err); (err != nil) != tt.refused || tt.refused && d.Reason != v1.ReasonUpgradeRefused {
 				t.Errorf("error %v, decision %+v, refused %t", err, d, tt.refused)
 			}
@@ -212,7 +212,7 @@ func TestAServerBetween(t *testing.T) {
 	live.Generation = 2 // Its status is about the spec before.
 	for started, refused := range map[string]bool{"8.0.36": true, "8.4.2": false} {
 		live.Status.StartedServer = &v1.DatabaseServer{Version: started, Image: "mysql:" + started}
-		_, err := copyOf(mySQL("9.1.0"), MemberFacts{cluster: "a", member: awsMember()}, live)
+		_, err := copyOf(mySQL("9.1.0"), memberFacts{cluster: "a", member: awsMember()}, live)
 		if d := apierror.Decide(err); (d.Reason == v1.ReasonUpgradeRefused) != refused || (err != nil) != refused {
 			t.Errorf("%s has started: error %v, refused %t", started, err, refused)
 		}
@@ -235,7 +235,7 @@ func TestAServerThatWaits(t *testing.T) {
 	app := mysql("9.1.0")
 	app.Status.Rollout = &v1.RolloutStatus{Revision: 2, State: v1.RolloutProgressing, DatabaseServer: new(mysql("8.4.2").Spec.Database.Server())}
 	for _, has := range []string{"8.0.36", "8.4.2"} {
-		got, err := copyOf(app, MemberFacts{cluster: "a", member: awsMember()}, mysql(has))
+		got, err := copyOf(app, memberFacts{cluster: "a", member: awsMember()}, mysql(has))
 		if err != nil || got.Spec.Database.Version != "8.4.2" {
 			t.Errorf("a cluster with %s: %v, error %v; want 8.4.2", has, got.Spec.Database, err)
 		}
@@ -259,7 +259,7 @@ func TestWhatAMemberCannotHave(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, err := copyOf(tt.app, MemberFacts{cluster: "eu-1", member: tt.member}, nil)
+			_, err := copyOf(tt.app, memberFacts{cluster: "eu-1", member: tt.member}, nil)
 			if d := apierror.Decide(err); d.Class != apierror.InvalidSpec || d.Reason != tt.reason {
 				t.Errorf("error %v, decision %+v, want the reason %s", err, d, tt.reason)
 			}
@@ -279,7 +279,7 @@ func TestAVolumeTooSmall(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	facts := MemberFacts{cluster: "eu-1", member: member, effective: effective}
+	facts := memberFacts{cluster: "eu-1", member: member, effective: effective}
 	for _, attempt := range []string{"first", "second"} {
 		_, err := copyFor(app, facts, nil)
 		if d := apierror.Decide(err); d.Class != apierror.InvalidSpec || d.Reason != v1.ReasonInvalidSpec {
@@ -312,7 +312,7 @@ func TestTheMethodOfACopy(t *testing.T) {
 					CopyToRegions: []string{"us-east-1"}, MaxRPO: &metav1.Duration{Duration: time.Hour},
 				}
 			})
-			got, err := copyOf(app, MemberFacts{cluster: "eu-1", member: tt.member}, nil)
+			got, err := copyOf(app, memberFacts{cluster: "eu-1", member: tt.member}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -358,7 +358,7 @@ func TestImportedSpec(t *testing.T) {
 			t.Parallel()
 			member := awsMember(csi.DriverEBS)
 			member.Spec.CloudAccountRef = &v1.ObjectReference{Name: "aws"}
-			facts := MemberFacts{cluster: "eu-1", member: member}
+			facts := memberFacts{cluster: "eu-1", member: member}
 			newer, older := stored(tt.newer), stored(tt.older)
 			newer.Spec.Image, newer.Annotations = "shop:v2", map[string]string{v1.RestartedAtAnnotation: "2026-11-23T12:00:00Z"}
 			older.Spec.Placement.ClusterNames = []string{"eu-1"}

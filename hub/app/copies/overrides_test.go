@@ -24,10 +24,10 @@ func overridden(patch ...v1.JSONPatch) *v1.EcommerceApp {
 	}
 }
 
-func in(name, tier string) MemberFacts {
+func in(name, tier string) memberFacts {
 	member := &v1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"tier": tier}}}
 	member.Status.Provider, member.Status.Capabilities = v1.ProviderAWS, []string{csi.CapabilityDriver + csi.DriverEBS}
-	return MemberFacts{cluster: name, provider: v1.ProviderAWS, managedBy: v1.ManagedByHub, member: member}
+	return memberFacts{cluster: name, provider: v1.ProviderAWS, managedBy: v1.ManagedByHub, member: member}
 }
 
 // TestCopyForOverrides checks that a copy has the overrides that select its member, before its storage class is

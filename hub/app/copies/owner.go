@@ -58,7 +58,7 @@ func (m *MemberQueue) remaining(app, live *v1.EcommerceApp) []v1.PropagatedObjec
 
 // intentFor returns the intent for a copy: what copyFor returns, with the objects that are propagated
 // beside it. They are recorded before they are written, so that they are found again.
-func (m *MemberQueue) intentFor(app *v1.EcommerceApp, facts MemberFacts, live *v1.EcommerceApp) (*v1.EcommerceApp, error) {
+func (m *MemberQueue) intentFor(app *v1.EcommerceApp, facts memberFacts, live *v1.EcommerceApp) (*v1.EcommerceApp, error) {
 	intent, err := copyFor(app, facts, live)
 	if err != nil {
 		return intent, err

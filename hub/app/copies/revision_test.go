@@ -9,13 +9,13 @@ import (
 )
 
 // earlier returns the facts about a member that has revision 3, which is an earlier one.
-func earlier(t *testing.T, spec *v1.EcommerceAppSpec) MemberFacts {
+func earlier(t *testing.T, spec *v1.EcommerceAppSpec) memberFacts {
 	t.Helper()
 	effective, err := revisions.Target{Member: &v1.MemberCluster{}, Revision: 3, Earlier: true}.Effective(spec)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return MemberFacts{cluster: "a", member: awsMember(), effective: effective}
+	return memberFacts{cluster: "a", member: awsMember(), effective: effective}
 }
 
 // TestDatabaseStays checks that the database of an earlier revision keeps the version and the size that it has.
