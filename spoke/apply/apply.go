@@ -138,9 +138,9 @@ type Request struct {
 	// Generate adds generated data to a Secret: missing keys, and a certificate that is
 	// missing or about to expire. Usually nil.
 	Generate *component.Generate
-	// Seals is the name of a claim whose data depends on this Secret: if the Secret is
+	// RequiredByClaim is the name of a claim whose data depends on this Secret: if the Secret is
 	// missing, Apply returns a *LostError. Usually empty.
-	Seals string
+	RequiredByClaim string
 	// StartReplicas is the number of replicas with which a Deployment starts that has none, if the intent
 	// leaves the number to an autoscaler: that does not scale a workload with none.
 	StartReplicas int32

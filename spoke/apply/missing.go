@@ -26,7 +26,7 @@ func (a *Applier) applyMissing(ctx context.Context, req Request) (Result, compon
 	}
 	a.forgetMatch(component.KeyOf(intent))
 	var conflict error
-	if !req.Uncached && req.Seals == "" && !req.Hold && !a.wrote(component.KeyOf(intent)) {
+	if !req.Uncached && req.RequiredByClaim == "" && !req.Hold && !a.wrote(component.KeyOf(intent)) {
 		result, err := a.createMissing(ctx, intent, req)
 		if !apierrors.IsConflict(err) {
 			return result, nil, err
@@ -39,8 +39,8 @@ func (a *Applier) applyMissing(ctx context.Context, req Request) (Result, compon
 		return Result{}, live, err
 	case conflict != nil:
 		return Result{}, nil, conflict // It was deleted since.
-	case req.Seals != "":
-		return Result{}, nil, &LostError{Key: component.KeyOf(intent), Data: req.Seals}
+	case req.RequiredByClaim != "":
+		return Result{}, nil, &LostError{Key: component.KeyOf(intent), Data: req.RequiredByClaim}
 	}
 	result, err := a.createMissing(ctx, intent, req)
 	return result, nil, err

@@ -92,7 +92,7 @@ func testOnceMissing(s *server) func(*testing.T) {
 func testLost(s *server) func(*testing.T) {
 	return func(t *testing.T) {
 		intent, request := drawn("lost")
-		request.Seals = "data-0"
+		request.RequiredByClaim = "data-0"
 		_, err := s.applier().Apply(t.Context(), request)
 		if lost, ok := errors.AsType[*apply.LostError](err); !ok || lost.Data != "data-0" || lost.Key.Name != "lost" {
 			t.Fatalf("error %v, want the loss of the Secret", err)
@@ -100,7 +100,7 @@ func testLost(s *server) func(*testing.T) {
 		if err := s.Get(t.Context(), client.ObjectKeyFromObject(intent), &corev1.Secret{}); !apierrors.IsNotFound(err) {
 			t.Errorf("the Secret: %v, want none", err)
 		}
-		request.Seals = ""
+		request.RequiredByClaim = ""
 		do(t, s.applier(), request, apply.Created)
 	}
 }

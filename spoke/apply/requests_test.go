@@ -87,11 +87,11 @@ func TestMissingIsRead(t *testing.T) {
 		request Request
 		written bool
 	}{
-		"data depends on it":     {request: Request{Seals: "data"}},
+		"data depends on it":     {request: Request{RequiredByClaim: "data"}},
 		"its creation is held":   {request: Request{Hold: true}},
 		"that, and no cache":     {request: Request{Hold: true, Uncached: true}},
 		"that, and was written":  {request: Request{Hold: true}, written: true},
-		"no cache, data depends": {request: Request{Uncached: true, Seals: "data"}},
+		"no cache, data depends": {request: Request{Uncached: true, RequiredByClaim: "data"}},
 	} {
 		tt.request.Intent, tt.request.Owned = intended(t, "1"), owned
 		for what, server := range map[string]*readOnly{"there": {live: stored(t, "1", "7")}, "not there": {}, "not known": {err: denied}} {
@@ -106,7 +106,7 @@ func TestMissingIsRead(t *testing.T) {
 				t.Errorf("%s, %s: %d reads", name, what, server.reads)
 			case what == "there" && (err != nil || result.Outcome != Unchanged), what == "not known" && !errors.Is(err, denied):
 				t.Errorf("%s, %s: %s, %v", name, what, result.Outcome, err)
-			case what == "not there" && (lost != (tt.request.Seals != "") || !lost && (result.Outcome != Held || result.Change.Action != v1.PendingCreate)):
+			case what == "not there" && (lost != (tt.request.RequiredByClaim != "") || !lost && (result.Outcome != Held || result.Change.Action != v1.PendingCreate)):
 				t.Errorf("%s, %s: %+v, %v", name, what, result, err)
 			}
 		}

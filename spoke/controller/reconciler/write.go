@@ -141,12 +141,12 @@ func (r *reconciler[T]) request(p *pass[T], object component.Object) apply.Reque
 		// A pod template that stays is that of the live object.
 		KeepTemplate: object.KeepsTemplate(), Instead: object.Instead,
 		// Certificates are renewed; passwords are never replaced.
-		Once:     object.Once && (object.Generate == nil || object.Generate.TLS == nil),
-		Owned:    r.owned(p.object, object.Resource),
-		Generate: object.Generate,
-		Seals:    p.dependentClaim(object),
-		Again:    r.isRequested(p.object),
-		Hold:     p.paused,
+		Once:            object.Once && (object.Generate == nil || object.Generate.TLS == nil),
+		Owned:           r.owned(p.object, object.Resource),
+		Generate:        object.Generate,
+		RequiredByClaim: p.dependentClaim(object),
+		Again:           r.isRequested(p.object),
+		Hold:            p.paused,
 
 		StartReplicas: object.StartReplicas,
 	}
