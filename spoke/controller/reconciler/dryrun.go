@@ -42,7 +42,7 @@ func (k Kind[T]) DryRun(ctx context.Context, m *Member, t DryRunRequest[T]) ([]v
 	p := &pass[T]{object: t.Object, paused: true} // No password is rotated.
 	facts := r.keepMark(ctx, p, r.rotate(ctx, p, r.facts(p.object)))
 	p.problems = slices.DeleteFunc(p.problems, func(problem component.Problem) bool { return problem.Reason == v1.ReasonDatabaseLost })
-	if len(p.problems) > 0 || p.conflicted {
+	if len(p.problems) > 0 || p.incomplete {
 		return nil, errors.Join(append(p.errs, errNotObserved)...)
 	}
 	components, err := r.render(p.object, facts)

@@ -32,8 +32,8 @@ type remembered[T client.Object] struct {
 }
 
 // afterConflict returns how long to wait after a pass, without jitter: 0 unless it ended in a conflict.
-func (r *remembered[T]) afterConflict(raced bool) time.Duration {
-	if inRow := r.conflicts.Count(raced); inRow > 0 {
+func (r *remembered[T]) afterConflict(conflicted bool) time.Duration {
+	if inRow := r.conflicts.Count(conflicted); inRow > 0 {
 		return apierror.ConflictDelay(inRow)
 	}
 	return 0

@@ -97,7 +97,7 @@ func TestResult(t *testing.T) {
 			for _, err := range tt.errs {
 				p.fail("web", err)
 			}
-			got, err := p.result(Settings{}, new(remembered[*v1.EcommerceApp]).afterConflict(p.raced))
+			got, err := p.result(Settings{}, new(remembered[*v1.EcommerceApp]).afterConflict(p.conflicted))
 			if (err != nil) != tt.fails || got.RequeueAfter < tt.after[0] || got.RequeueAfter > tt.after[1] {
 				t.Errorf("got %v and %v, want between %v and %v", got.RequeueAfter, err, tt.after[0], tt.after[1])
 			}

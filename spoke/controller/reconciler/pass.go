@@ -57,9 +57,9 @@ type pass[T client.Object] struct {
 	// others; 0 if there is none.
 	errs    []error
 	retryIn time.Duration
-	// raced means that a write conflicted, conflicted that one did or was fenced, rejected that
+	// conflicted means that a write did, incomplete that one did, was fenced or paused, rejected that
 	// the spec must change.
-	raced, conflicted, rejected bool
+	conflicted, incomplete, rejected bool
 	// statusDue is the time until a delayed status is to be written.
 	statusDue time.Duration
 	// deadlineDue is the time until a component fails; 0 if no deadline applies.
@@ -88,14 +88,14 @@ func (p *pass[T]) fail(name string, err error) bool {
 	}
 	switch d.Class {
 	case apierror.Conflict:
-		p.raced, p.conflicted = true, true
+		p.conflicted, p.incomplete = true, true
 		return true
 	case apierror.Fenced:
-		p.retryIn, p.conflicted = retry.Sooner(p.retryIn, d.Wait), true
+		p.retryIn, p.incomplete = retry.Sooner(p.retryIn, d.Wait), true
 		return true
 	case apierror.Paused:
 		// The pause has just begun: another pass tells what it holds back.
-		p.conflicted = true
+		p.incomplete = true
 		return false
 	case apierror.InvalidSpec:
 		p.rejected = true

@@ -59,7 +59,7 @@ func (r *reconciler[T]) Reconcile(ctx context.Context, req reconcile.Request) (r
 	p.paused = r.member.Paused
 	if p.object.GetDeletionTimestamp() != nil {
 		r.finalize(ctx, p)
-		return p.result(r.member.Settings, r.memory.of(req.NamespacedName).afterConflict(p.raced))
+		return p.result(r.member.Settings, r.memory.of(req.NamespacedName).afterConflict(p.conflicted))
 	}
 	p.paused = p.paused || r.kind.Paused != nil && r.kind.Paused(p.object)
 	if err := r.prepare(ctx, p); err != nil {
@@ -70,7 +70,7 @@ func (r *reconciler[T]) Reconcile(ctx context.Context, req reconcile.Request) (r
 	if p.states != nil || len(p.problems) > 0 {
 		r.writeStatus(ctx, p)
 	}
-	return p.result(r.member.Settings, r.memory.of(req.NamespacedName).afterConflict(p.raced))
+	return p.result(r.member.Settings, r.memory.of(req.NamespacedName).afterConflict(p.conflicted))
 }
 
 // reportPanic writes to the status that a pass panicked. The panic goes on to the queue, which

@@ -105,7 +105,7 @@ func (r *reconciler[T]) summarize(p *pass[T], now metav1.Time) component.Summary
 		Problems:           problems,
 		Lost:               p.lost,
 		Unsupported:        unsupported.Message,
-		Incomplete:         p.conflicted,
+		Incomplete:         p.incomplete,
 		Deleting:           p.deleting,
 		Paused:             p.paused,
 		Pending:            p.pending,
