@@ -306,7 +306,7 @@ func (h *hub) newSpokes(copies *appcopies.Dispatcher) (*spokes, error) {
 	}
 	kind.Selects = func(app *v1.EcommerceApp) bool { return app.ManagedByMode() == v1.ManagedByHub }
 	runner := spoke.NewClusterRunner(spoke.Options{
-		Kinds:   []spoke.Runner{kind},
+		Kinds:   []spoke.AnyKind{kind},
 		Metrics: counted,
 		Logger:  h.options.Logger.WithName("spoke"),
 		Paused:  h.fleet.Paused, OnStatus: copies.ObserveStatus,

@@ -21,7 +21,7 @@ import (
 // only what carries our label, without their content, of pods only those of databases, and nothing
 // of managed fields but the fingerprints of what was applied. Objects of one cache share what they
 // have in common, so that each cache needs options of its own.
-func CacheOptions(kinds ...Runner) cache.Options {
+func CacheOptions(kinds ...AnyKind) cache.Options {
 	slim := newSlimmer()
 	byObject := make(map[client.Object]cache.ByObject)
 	for _, child := range childrenOf(kinds) {
@@ -37,7 +37,7 @@ func NewTransform() toolscache.TransformFunc { return newSlimmer().whole }
 
 // WatchedObjects returns one object of each kind that a cluster's cache must have
 // synced before the cluster is engaged: the kinds themselves, their children, and pods.
-func WatchedObjects(kinds ...Runner) []client.Object {
+func WatchedObjects(kinds ...AnyKind) []client.Object {
 	watched := observedOf(kinds)
 	for _, kind := range kinds {
 		watched = append(watched, kind.Object())
@@ -51,11 +51,11 @@ func ours() labels.Selector {
 }
 
 // observedOf returns one object of each kind that wakes a reconciler: children, and pods.
-func observedOf(kinds []Runner) []client.Object {
+func observedOf(kinds []AnyKind) []client.Object {
 	return append(childrenOf(kinds), &corev1.Pod{})
 }
 
-func childrenOf(kinds []Runner) []client.Object {
+func childrenOf(kinds []AnyKind) []client.Object {
 	all := children()
 	for _, kind := range kinds {
 		all = append(all, kind.Children()...)

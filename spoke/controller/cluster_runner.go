@@ -25,8 +25,8 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/runtime/retry"
 )
 
-// Runner is a kind that can be reconciled; see EcommerceApp, WebApp and MySQLCluster.
-type Runner = reconciler.Runner
+// AnyKind is a kind that can be reconciled; see EcommerceApp, WebApp and MySQLCluster.
+type AnyKind = reconciler.AnyKind
 
 // Metrics are the metrics of applications.
 type Metrics = reconciler.Metrics
@@ -42,7 +42,7 @@ type Exec func(context.Context, cluster.Cluster, podexec.Container, podexec.Comm
 // Options configure how applications are reconciled in each cluster.
 type Options struct {
 	// Kinds are reconciled in each cluster.
-	Kinds []Runner
+	Kinds []AnyKind
 	// Facts returns what is known of a cluster: at least its name, and its
 	// provider and region. The default is the name, and RunbookURL.
 	Facts func(cluster string) render.Cluster
@@ -177,7 +177,7 @@ func (r *ClusterRunner) enter(name string, m *running) (leave func()) {
 
 // runKind runs the controller of one kind in one cluster, as soon as the cluster serves
 // the kind.
-func (r *ClusterRunner) runKind(ctx context.Context, kind Runner, cl cluster.Cluster, m *member) error {
+func (r *ClusterRunner) runKind(ctx context.Context, kind AnyKind, cl cluster.Cluster, m *member) error {
 	name, _ := kind.Identity()
 	gvk, err := apiutil.GVKForObject(kind.Object(), cl.GetScheme())
 	if err != nil {

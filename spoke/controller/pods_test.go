@@ -84,7 +84,7 @@ func TestPodsOfDatabasesAreCached(t *testing.T) {
 // TestPodsAreNoChildren checks that pods are observed, and that nothing lists them in order to
 // prune or delete them.
 func TestPodsAreNoChildren(t *testing.T) {
-	kinds := []Runner{EcommerceApp(), WebApp(), MySQLCluster()}
+	kinds := []AnyKind{EcommerceApp(), WebApp(), MySQLCluster()}
 	isPod := func(object client.Object) bool {
 		_, is := object.(*corev1.Pod)
 		return is

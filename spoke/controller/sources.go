@@ -30,7 +30,7 @@ import (
 
 // sources returns what wakes the reconciler of a kind: its objects, their
 // children and pods, and changes of the optional kinds.
-func sources(kind Runner, owner schema.GroupKind, c cache.Cache, o *optional) []source.Source {
+func sources(kind AnyKind, owner schema.GroupKind, c cache.Cache, o *optional) []source.Source {
 	name, _ := kind.Identity()
 	toOwner := func(_ context.Context, object client.Object) []reconcile.Request {
 		return ownerOf(object, owner, name)
@@ -39,7 +39,7 @@ func sources(kind Runner, owner schema.GroupKind, c cache.Cache, o *optional) []
 		// Status too: another client's write to it is reverted; our own costs no request.
 		source.Kind(c, kind.Object(), &handler.EnqueueRequestForObject{}, predicate.ResourceVersionChangedPredicate{}),
 	}
-	for _, child := range observedOf([]Runner{kind}) {
+	for _, child := range observedOf([]AnyKind{kind}) {
 		all = append(all, source.Kind(c, child, handler.EnqueueRequestsFromMapFunc(toOwner), predicate.Funcs{UpdateFunc: childChanged}))
 	}
 	return append(all, &optionalSource{optional: o, reader: c, kind: kind, owner: owner})
@@ -119,7 +119,7 @@ func metadataChanged(e event.UpdateEvent) bool {
 type optionalSource struct {
 	optional *optional
 	reader   client.Reader
-	kind     Runner
+	kind     AnyKind
 	owner    schema.GroupKind
 }
 

@@ -51,7 +51,7 @@ func Run(ctx context.Context, o Options) error {
 	}
 	cfg.Wrap(o.Fence().Wrap)
 	reportVersion(ctx, cfg, o.Logger)
-	kinds := []controller.Runner{controller.EcommerceApp(), controller.WebApp(), controller.MySQLCluster()}
+	kinds := []controller.AnyKind{controller.EcommerceApp(), controller.WebApp(), controller.MySQLCluster()}
 	mgr, err := newManager(ctx, cfg, o, kinds)
 	if err != nil {
 		return err
@@ -88,7 +88,7 @@ func Run(ctx context.Context, o Options) error {
 	return nil
 }
 
-func newManager(ctx context.Context, cfg *rest.Config, o Options, kinds []controller.Runner) (ctrl.Manager, error) {
+func newManager(ctx context.Context, cfg *rest.Config, o Options, kinds []controller.AnyKind) (ctrl.Manager, error) {
 	scheme, err := Scheme()
 	if err != nil {
 		return nil, err

@@ -85,8 +85,8 @@ type Status struct {
 	AppliedHash *string
 }
 
-// Runner is a Kind with the type parameter erased.
-type Runner interface {
+// AnyKind is a Kind with the type parameter erased.
+type AnyKind interface {
 	// Identity returns the part-of label's value and the name of the CRD.
 	Identity() (name, crd string)
 	// Object and List return empty values.
