@@ -38,14 +38,14 @@ func (r *Reconciler) prepare(app *v1.EcommerceApp) {
 // that was ended: the consent must not count for the next one. The members are read from the API server, because
 // who drains one annotates the applications next, and the cache may have the annotation first.
 func (r *Reconciler) withdrawMoves(ctx context.Context, app *v1.EcommerceApp, in *observation) error {
-	if len(in.decision.Unused) == 0 || len(in.Unanswered) > 0 || app.InventoryLost() {
+	if len(in.decision.UnusedMoves) == 0 || len(in.Unanswered) > 0 || app.InventoryLost() {
 		return nil
 	}
 	latest := in.request
 	latest.Clusters = slices.Clone(latest.Clusters)
 	for i := range latest.Clusters {
 		name := latest.Clusters[i].Name
-		if !slices.Contains(in.decision.Unused, name) {
+		if !slices.Contains(in.decision.UnusedMoves, name) {
 			continue
 		}
 		member := &v1.MemberCluster{}
@@ -58,7 +58,7 @@ func (r *Reconciler) withdrawMoves(ctx context.Context, app *v1.EcommerceApp, in
 	if err != nil {
 		return fmt.Errorf("deciding the placement: %w", err)
 	}
-	removeMoves(app, func(name string) bool { return slices.Contains(decision.Unused, name) })
+	removeMoves(app, func(name string) bool { return slices.Contains(decision.UnusedMoves, name) })
 	return nil
 }
 

@@ -152,7 +152,7 @@ func (si *simulation) reconcile() {
 		clusters = append(clusters, placement.Cluster{Name: s.name, Region: s.region, Ready: s.reachable})
 	}
 	// The placement is edited while the shop runs.
-	request := placement.Request{Placement: si.spec, Clusters: clusters, Edited: true, Selected: true}
+	request := placement.Request{Placement: si.spec, Clusters: clusters, Edited: true, SelectionEdited: true}
 	for _, c := range si.status.Clusters {
 		if c.Phase != v1.PhaseDeleting {
 			request.Current = append(request.Current, placement.Current{Name: c.Name, Serving: c.Available, Idle: !c.Available && !c.Stale})

@@ -59,7 +59,7 @@ func (pr *problem) app(t *testing.T, r *rand.Rand) *v1.EcommerceApp {
 	}
 	app := &v1.EcommerceApp{Spec: v1.EcommerceAppSpec{Placement: pr.Placement, Replicas: new(int32(7))}}
 	app.Generation = 2
-	if pr.Data {
+	if pr.HasDatabase {
 		app.Spec.Database = &v1.Database{}
 	}
 	if r.IntN(4) == 0 {
@@ -72,7 +72,7 @@ func (pr *problem) app(t *testing.T, r *rand.Rand) *v1.EcommerceApp {
 	if pr.Edited {
 		last.MaxClusters++
 	}
-	if pr.Selected {
+	if pr.SelectionEdited {
 		last.ClusterNames = []string{"another"}
 	}
 	app.Status.Placement = &v1.PlacementStatus{SpecHash: Hash(last)}

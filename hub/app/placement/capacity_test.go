@@ -159,7 +159,7 @@ func checkDecision(t *testing.T, r Request, want []string, wanted map[string]str
 // unmoved checks that once the chosen clusters run the application, no free capacity changes the decision.
 func (pr problem) unmoved(r *rand.Rand, d Decision) string {
 	next := pr.Request
-	next.Current, next.Edited, next.Selected = serving(d.Chosen...), false, false
+	next.Current, next.Edited, next.SelectionEdited = serving(d.Chosen...), false, false
 	settled, err := Decide(next)
 	if err != nil || !slices.Equal(settled.Chosen, d.Chosen) {
 		return "" // The decision is not settled yet: leaving a cluster lets another one be chosen.

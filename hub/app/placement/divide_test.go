@@ -157,7 +157,7 @@ func (pr problem) divided(d Decision, total int32) string {
 	}
 	for _, c := range pr.Current {
 		i := slices.IndexFunc(pr.Clusters, func(cluster Cluster) bool { return cluster.Name == c.Name })
-		left := !slices.Contains(d.Chosen, c.Name) && c.Serving && !pr.Clusters[i].Detached && (!pr.Data || slices.Contains(pr.MoveEmpty, c.Name))
+		left := !slices.Contains(d.Chosen, c.Name) && c.Serving && !pr.Clusters[i].Detached && (!pr.HasDatabase || slices.Contains(pr.MoveEmpty, c.Name))
 		if left && short {
 			return "left before the others have their shares: " + c.Name
 		}

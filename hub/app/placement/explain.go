@@ -91,7 +91,7 @@ func (e *explainer) rejected(of Rejection) string {
 	if boundBy(of.Reason) {
 		parts = append(parts, e.outranked(c))
 	}
-	if e.Data && c.placed && !c.Detached {
+	if e.HasDatabase && c.placed && !c.Detached {
 		parts = append(parts, leavesData)
 	}
 	return strings.Join(parts, "; ")

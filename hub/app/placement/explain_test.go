@@ -58,7 +58,7 @@ func TestResults(t *testing.T) {
 			map[string]string{"a": served, "b": runs, "d": served},
 		},
 		"all places are taken by data": {
-			Request{Placement: v1.Placement{MaxClusters: 1, ClusterCriteria: v1.ClusterCriteria{Regions: []string{"s"}}}, Clusters: []Cluster{b, c}, Current: serving("b"), Data: true},
+			Request{Placement: v1.Placement{MaxClusters: 1, ClusterCriteria: v1.ClusterCriteria{Regions: []string{"s"}}}, Clusters: []Cluster{b, c}, Current: serving("b"), HasDatabase: true},
 			map[string]string{
 				"b": "RegionNotListed; it stays because its database would be left behind: to move without the data, add b to the annotation ecommerce.io/move-empty",
 				"c": "maxClusters is 1, and the application runs in 1",
@@ -82,7 +82,7 @@ func TestResultsOfTooMany(t *testing.T) {
 		want map[string]string
 	}{
 		"data takes more places than there are": {
-			Request{Placement: v1.Placement{MaxClusters: 1}, Clusters: []Cluster{a, b, c}, Current: serving("a", "b"), Data: true},
+			Request{Placement: v1.Placement{MaxClusters: 1}, Clusters: []Cluster{a, b, c}, Current: serving("a", "b"), HasDatabase: true},
 			map[string]string{
 				"a": runs, "c": "maxClusters is 1, and the application runs in 2",
 				"b": "MaxClustersReached; it stays because its database would be left behind: to move without the data, add b to the annotation ecommerce.io/move-empty",
@@ -106,7 +106,7 @@ func TestResultsWithData(t *testing.T) {
 	t.Parallel()
 	const matches, left = "it matches the placement", "the application leaves its database behind: volumes and backups stay in the cluster"
 	named := v1.Placement{ClusterCriteria: v1.ClusterCriteria{ClusterNames: []string{"us"}}}
-	edited := Request{Placement: named, Clusters: []Cluster{eu(), us()}, Current: serving("eu"), Data: true, Edited: true, Selected: true}
+	edited := Request{Placement: named, Clusters: []Cluster{eu(), us()}, Current: serving("eu"), HasDatabase: true, Edited: true, SelectionEdited: true}
 	with := func(change func(*Request)) Request {
 		r := edited
 		change(&r)
@@ -117,15 +117,15 @@ func TestResultsWithData(t *testing.T) {
 		want map[string]string
 	}{
 		"an edit leaves it":        {edited, map[string]string{"eu": left, "us": matches}},
-		"there is no database":     {with(func(r *Request) { r.Data, r.Current = false, on("eu") }), map[string]string{"eu": "", "us": matches}},
+		"there is no database":     {with(func(r *Request) { r.HasDatabase, r.Current = false, on("eu") }), map[string]string{"eu": "", "us": matches}},
 		"it does not run there":    {with(func(r *Request) { r.Current = nil }), map[string]string{"eu": "", "us": matches}},
 		"the cluster has detached": {with(func(r *Request) { r.Clusters = []Cluster{eu(detached), us()} }), map[string]string{"eu": "", "us": matches}},
 		"a bound leaves it": {
-			Request{Placement: v1.Placement{MaxClusters: 1}, Clusters: []Cluster{eu(), us()}, Current: serving("eu", "us"), Data: true, MoveEmpty: []string{"us"}},
+			Request{Placement: v1.Placement{MaxClusters: 1}, Clusters: []Cluster{eu(), us()}, Current: serving("eu", "us"), HasDatabase: true, MoveEmpty: []string{"us"}},
 			map[string]string{"eu": matches + ", and runs the application", "us": "it comes after eu by name; " + left},
 		},
 		"it is left later": {
-			Request{Clusters: []Cluster{eu(drained), us()}, Current: serving("eu"), Data: true, MoveEmpty: []string{"eu"}},
+			Request{Clusters: []Cluster{eu(drained), us()}, Current: serving("eu"), HasDatabase: true, MoveEmpty: []string{"eu"}},
 			map[string]string{"eu": "Drained; it stays until customers are served in us; then " + left, "us": matches},
 		},
 	} {

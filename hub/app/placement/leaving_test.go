@@ -56,7 +56,7 @@ func TestDecideStaying(t *testing.T) {
 	wait := []Stay{{"eu", v1.ReasonDrained, v1.ReasonReplacementPending}}
 	checkRequests(t, map[string]request{
 		"no cluster matches, and one has data": {
-			Request: Request{Placement: v1.Placement{ClusterCriteria: v1.ClusterCriteria{Regions: []string{"nosuch"}}}, Clusters: []Cluster{us()}, Current: serving("us"), Data: true},
+			Request: Request{Placement: v1.Placement{ClusterCriteria: v1.ClusterCriteria{Regions: []string{"nosuch"}}}, Clusters: []Cluster{us()}, Current: serving("us"), HasDatabase: true},
 			want: Decision{
 				Chosen:    []string{"us"},
 				Unmatched: "no cluster matches the placement, so the application stays on its current clusters: correct spec.placement, or delete the application",
@@ -115,7 +115,7 @@ func TestDecideLeaving(t *testing.T) {
 		},
 		"after an edit too, others are waited for": {
 			Request: Request{
-				Placement: v1.Placement{ClusterCriteria: v1.ClusterCriteria{ClusterNames: []string{"us"}}}, Edited: true, Selected: true,
+				Placement: v1.Placement{ClusterCriteria: v1.ClusterCriteria{ClusterNames: []string{"us"}}}, Edited: true, SelectionEdited: true,
 				Clusters: []Cluster{eu(), us()}, Current: append(serving("eu"), on("us")...),
 			},
 			want: Decision{Chosen: []string{"eu", "us"}, Stays: []Stay{{"eu", v1.ReasonNameNotListed, v1.ReasonReplacementPending}}, Awaits: []string{"us"}},
@@ -128,31 +128,31 @@ func TestDecideWithData(t *testing.T) {
 	named := v1.Placement{ClusterCriteria: v1.ClusterCriteria{ClusterNames: []string{"us"}}}
 	checkRequests(t, map[string]request{
 		"data stays in a cluster that is drained": {
-			Request: Request{Clusters: []Cluster{eu(drained), us()}, Current: serving("eu", "us"), Data: true},
+			Request: Request{Clusters: []Cluster{eu(drained), us()}, Current: serving("eu", "us"), HasDatabase: true},
 			want:    Decision{Chosen: []string{"eu", "us"}, Stays: []Stay{{"eu", v1.ReasonDrained, v1.ReasonDataStays}}},
 		},
 		"also when another field of the placement is edited": {
-			Request: Request{Clusters: []Cluster{eu(drained), us()}, Current: serving("eu", "us"), Data: true, Edited: true},
+			Request: Request{Clusters: []Cluster{eu(drained), us()}, Current: serving("eu", "us"), HasDatabase: true, Edited: true},
 			want:    Decision{Chosen: []string{"eu", "us"}, Stays: []Stay{{"eu", v1.ReasonDrained, v1.ReasonDataStays}}},
 		},
 		"unless the user allows it": {
-			Request: Request{Clusters: []Cluster{eu(drained), us()}, Current: serving("eu", "us"), Data: true, MoveEmpty: []string{"eu"}},
+			Request: Request{Clusters: []Cluster{eu(drained), us()}, Current: serving("eu", "us"), HasDatabase: true, MoveEmpty: []string{"eu"}},
 			want:    Decision{Chosen: []string{"us"}},
 		},
 		"a change of the cluster is no reason to leave data": {
-			Request: Request{Placement: named, Clusters: []Cluster{eu(), us()}, Current: serving("eu", "us"), Data: true},
+			Request: Request{Placement: named, Clusters: []Cluster{eu(), us()}, Current: serving("eu", "us"), HasDatabase: true},
 			want:    Decision{Chosen: []string{"eu", "us"}, Stays: []Stay{{"eu", v1.ReasonNameNotListed, v1.ReasonDataStays}}},
 		},
 		"an edit of the placement is": {
-			Request: Request{Placement: named, Clusters: []Cluster{eu(), us()}, Current: append(serving("eu"), on("us")...), Data: true, Edited: true, Selected: true},
+			Request: Request{Placement: named, Clusters: []Cluster{eu(), us()}, Current: append(serving("eu"), on("us")...), HasDatabase: true, Edited: true, SelectionEdited: true},
 			want:    Decision{Chosen: []string{"us"}},
 		},
 		"an edit of other fields is not": {
-			Request: Request{Placement: named, Clusters: []Cluster{eu(), us()}, Current: serving("eu", "us"), Data: true, Edited: true},
+			Request: Request{Placement: named, Clusters: []Cluster{eu(), us()}, Current: serving("eu", "us"), HasDatabase: true, Edited: true},
 			want:    Decision{Chosen: []string{"eu", "us"}, Stays: []Stay{{"eu", v1.ReasonNameNotListed, v1.ReasonDataStays}}},
 		},
 		"data takes the place of another cluster": {
-			Request: Request{Placement: v1.Placement{MaxClusters: 1, ClusterCriteria: v1.ClusterCriteria{Regions: []string{"s"}}}, Clusters: []Cluster{eu(), us()}, Current: serving("eu"), Data: true},
+			Request: Request{Placement: v1.Placement{MaxClusters: 1, ClusterCriteria: v1.ClusterCriteria{Regions: []string{"s"}}}, Clusters: []Cluster{eu(), us()}, Current: serving("eu"), HasDatabase: true},
 			want:    Decision{Chosen: []string{"eu"}, Stays: []Stay{{"eu", v1.ReasonRegionNotListed, v1.ReasonDataStays}}},
 		},
 	})
@@ -174,23 +174,23 @@ func TestDecideBoundsWithData(t *testing.T) {
 	three := []Cluster{eu(), us(), ready("asia", "q", v1.ProviderGCP)}
 	checkRequests(t, map[string]request{
 		"more clusters than the maximum keep their data": {
-			Request: Request{Placement: most, Clusters: both, Current: append(on("eu"), serving("us")...), Data: true, Edited: true},
+			Request: Request{Placement: most, Clusters: both, Current: append(on("eu"), serving("us")...), HasDatabase: true, Edited: true},
 			want: Decision{
 				Chosen: []string{"eu", "us"}, Stays: []Stay{{"eu", v1.ReasonMaxClustersReached, v1.ReasonDataStays}},
 				Unmet: "maxClusters is 1, and the application runs in 2" + annotated,
 			},
 		},
 		"unless the user allows it": {
-			Request: Request{Placement: most, Clusters: both, Current: append(on("eu"), serving("us")...), Data: true, MoveEmpty: []string{"eu"}},
+			Request: Request{Placement: most, Clusters: both, Current: append(on("eu"), serving("us")...), HasDatabase: true, MoveEmpty: []string{"eu"}},
 			want:    Decision{Chosen: []string{"us"}},
 		},
-		"a spread that is not met moves no data":   {Request: Request{Placement: one, Clusters: both, Current: serving("eu", "us"), Data: true}, want: crowded},
-		"nor does it when another field is edited": {Request: Request{Placement: one, Clusters: both, Current: serving("eu", "us"), Data: true, Edited: true}, want: crowded},
-		"or when an edit selects both clusters":    {Request: Request{Placement: one, Clusters: both, Current: serving("eu", "us"), Data: true, Edited: true, Selected: true}, want: crowded},
-		"the user lets it leave, without an edit":  {Request: Request{Placement: one, Clusters: both, Current: serving("eu", "us"), Data: true, MoveEmpty: []string{"us"}}, want: Decision{Chosen: []string{"eu"}}},
-		"no bound is exceeded":                     {Request: Request{Placement: one, Clusters: three, Current: serving("eu"), Data: true, MoveEmpty: []string{"eu"}}, want: Decision{Chosen: []string{"asia", "eu"}, Unused: []string{"eu"}}},
+		"a spread that is not met moves no data":   {Request: Request{Placement: one, Clusters: both, Current: serving("eu", "us"), HasDatabase: true}, want: crowded},
+		"nor does it when another field is edited": {Request: Request{Placement: one, Clusters: both, Current: serving("eu", "us"), HasDatabase: true, Edited: true}, want: crowded},
+		"or when an edit selects both clusters":    {Request: Request{Placement: one, Clusters: both, Current: serving("eu", "us"), HasDatabase: true, Edited: true, SelectionEdited: true}, want: crowded},
+		"the user lets it leave, without an edit":  {Request: Request{Placement: one, Clusters: both, Current: serving("eu", "us"), HasDatabase: true, MoveEmpty: []string{"us"}}, want: Decision{Chosen: []string{"eu"}}},
+		"no bound is exceeded":                     {Request: Request{Placement: one, Clusters: three, Current: serving("eu"), HasDatabase: true, MoveEmpty: []string{"eu"}}, want: Decision{Chosen: []string{"asia", "eu"}, UnusedMoves: []string{"eu"}}},
 		"another domain takes the place of one that the user names": {
-			Request: Request{Placement: two, Clusters: three, Current: serving("eu", "us"), Data: true, MoveEmpty: []string{"us"}},
+			Request: Request{Placement: two, Clusters: three, Current: serving("eu", "us"), HasDatabase: true, MoveEmpty: []string{"us"}},
 			want: Decision{
 				Chosen: []string{"asia", "eu", "us"}, Stays: []Stay{{"us", v1.ReasonMaxClustersReached, v1.ReasonReplacementPending}}, Awaits: []string{"asia"},
 			},
@@ -218,8 +218,8 @@ func TestDecideUnused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got, err := Decide(Request{Placement: tt.spec, Clusters: tt.clusters, Current: serving("eu", "us"), Data: true, MoveEmpty: []string{"asia", "eu"}, Now: added()})
-			if diff := cmp.Diff(tt.want, got.Unused); err != nil || diff != "" {
+			got, err := Decide(Request{Placement: tt.spec, Clusters: tt.clusters, Current: serving("eu", "us"), HasDatabase: true, MoveEmpty: []string{"asia", "eu"}, Now: added()})
+			if diff := cmp.Diff(tt.want, got.UnusedMoves); err != nil || diff != "" {
 				t.Errorf("unused (-want +got), %v:\n%s", err, diff)
 			}
 		})
@@ -314,8 +314,8 @@ func TestEdited(t *testing.T) {
 			app := &v1.EcommerceApp{Spec: v1.EcommerceAppSpec{Placement: spec}, Status: v1.EcommerceAppStatus{Placement: tt.last}}
 			app.Generation = 3
 			r := RequestOf(app, nil, added())
-			if r.Edited != tt.edited || r.Selected != tt.selected {
-				t.Errorf("edited %t, selected %t; want %t, %t", r.Edited, r.Selected, tt.edited, tt.selected)
+			if r.Edited != tt.edited || r.SelectionEdited != tt.selected {
+				t.Errorf("edited %t, selected %t; want %t, %t", r.Edited, r.SelectionEdited, tt.edited, tt.selected)
 			}
 		})
 	}

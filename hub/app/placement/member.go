@@ -69,9 +69,9 @@ func located(app *v1.EcommerceApp, clusters []Cluster) []Cluster {
 func RequestOf(app *v1.EcommerceApp, clusters []Cluster, now time.Time) Request {
 	r := Request{
 		Placement: app.Spec.Placement, Clusters: located(app, clusters), Now: now,
-		Data: app.Spec.Database != nil, Division: DivisionOf(app),
+		HasDatabase: app.Spec.Database != nil, Division: DivisionOf(app),
 	}
-	r.Edited, r.Selected = edited(app)
+	r.Edited, r.SelectionEdited = edited(app)
 	for name := range strings.SplitSeq(app.Annotations[v1.MoveEmptyAnnotation], ",") {
 		if name = strings.TrimSpace(name); name != "" {
 			r.MoveEmpty = append(r.MoveEmpty, name)

@@ -44,7 +44,7 @@ func TestRequestOf(t *testing.T) {
 	t.Parallel()
 	app := &v1.EcommerceApp{}
 	app.Status.Clusters = []v1.ClusterStatus{{Name: "eu", Phase: v1.PhaseRunning, Available: true}, {Name: "us", Phase: v1.PhaseDeleting}}
-	if got := RequestOf(app, nil, time.Time{}); got.Data || len(got.Current) != 1 || got.Current[0].Name != "eu" || !got.Current[0].Serving || len(got.MoveEmpty) > 0 {
+	if got := RequestOf(app, nil, time.Time{}); got.HasDatabase || len(got.Current) != 1 || got.Current[0].Name != "eu" || !got.Current[0].Serving || len(got.MoveEmpty) > 0 {
 		t.Errorf("%+v", got)
 	}
 	app.Annotations = map[string]string{v1.MoveEmptyAnnotation: "eu, ,us,"}
@@ -52,7 +52,7 @@ func TestRequestOf(t *testing.T) {
 		t.Errorf("to move empty: %q", got)
 	}
 	app.Spec.Database = &v1.Database{}
-	if got := RequestOf(app, nil, time.Time{}); !got.Data {
+	if got := RequestOf(app, nil, time.Time{}); !got.HasDatabase {
 		t.Error("an application with a database has no data")
 	}
 }

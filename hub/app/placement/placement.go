@@ -56,16 +56,16 @@ type Request struct {
 	Clusters []Cluster
 	// Current are the clusters that run the application and are not being left, in any order.
 	Current []Current
-	// Data is true if the application has a database: its data stays in a cluster that it leaves.
-	Data bool
+	// HasDatabase is true if the application has one: its data stays in a cluster that it leaves.
+	HasDatabase bool
 	// MoveEmpty are the clusters that it may leave nevertheless.
 	MoveEmpty []string
 	// Edited is true if the placement is not the one of the last decision: the user asks for clusters
 	// to be exchanged.
 	Edited bool
-	// Selected is true if the edit changed which clusters match: the user decided about the data in those that
+	// SelectionEdited is true if the edit changed which clusters match: the user decided about the data in those that
 	// do not, too.
-	Selected bool
+	SelectionEdited bool
 	// Division has the spec whose replicas are divided, the present shares and whether to divide anew; the
 	// zero value divides nothing. Decide ignores its clusters.
 	Division Division
@@ -119,9 +119,9 @@ type Decision struct {
 	Shares map[string]v1.ReplicaShare
 	// Awaits are clusters that are to serve customers before others are left, sorted.
 	Awaits []string
-	// Unused are the clusters of MoveEmpty that nothing makes the application leave, sorted: neither now nor when
+	// UnusedMoves are the clusters of MoveEmpty that nothing makes the application leave, sorted: neither now nor when
 	// a toleration ends.
-	Unused []string
+	UnusedMoves []string
 	// Until is when a toleration ends, and with it the decision; zero if none does.
 	Until time.Time
 }
@@ -169,7 +169,7 @@ func Decide(r Request) (Decision, error) {
 		}
 	}
 	s, match := choose(r, all)
-	d.Unmet = s.unmet(r.Data)
+	d.Unmet = s.unmet(r.HasDatabase)
 	if !settled(all, match) {
 		d.Unmatched = stay(all)
 	}
@@ -216,10 +216,10 @@ func candidates(r Request, c criteria) []candidate {
 // The edit says nothing about clusters that are drained, have taints or exceed a bound.
 func keepData(r Request, c *candidate) {
 	switch {
-	case !r.Data || c.Detached || slices.Contains(r.MoveEmpty, c.Cluster.Name):
+	case !r.HasDatabase || c.Detached || slices.Contains(r.MoveEmpty, c.Cluster.Name):
 	case c.reason == "":
 		c.held = true
-	case !r.Selected || evicts(c.reason):
+	case !r.SelectionEdited || evicts(c.reason):
 		c.stays = v1.ReasonDataStays
 	}
 }
@@ -286,7 +286,7 @@ func chooseFrom(r Request, all []candidate, keep bool) *spreader {
 		case c.placed && c.Unobserved && s.lacksDomain(*c.domains):
 			c.reason, c.stays = v1.ReasonSpreadLimit, v1.ReasonFactsUnknown
 			s.add(c.domains)
-		case keep && c.placed && !r.Data && s.left > 0:
+		case keep && c.placed && !r.HasDatabase && s.left > 0:
 			c.chosen = true
 			s.add(c.domains)
 		}
@@ -344,7 +344,7 @@ func awaitReplacement(r Request, all []candidate) (awaits []string) {
 	waits := false
 	for i := range all {
 		c := &all[i]
-		byEdit := r.Data && !slices.Contains(r.MoveEmpty, c.Cluster.Name)
+		byEdit := r.HasDatabase && !slices.Contains(r.MoveEmpty, c.Cluster.Name)
 		// Of too many, one that may serve is given up for one that may serve too.
 		beyond := c.reason == v1.ReasonMaxClustersReached && !c.Serving
 		if c.placed && !c.Idle && !c.Detached && !c.runs() && !byEdit && !beyond {

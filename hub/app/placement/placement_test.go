@@ -67,7 +67,7 @@ func check(t *testing.T, tests map[string]decision) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got, err := Decide(Request{Placement: tt.spec, Clusters: tt.clusters, Current: on(tt.current...), Edited: true, Selected: true})
+			got, err := Decide(Request{Placement: tt.spec, Clusters: tt.clusters, Current: on(tt.current...), Edited: true, SelectionEdited: true})
 			if err != nil {
 				t.Fatalf("Decide: %v", err)
 			}

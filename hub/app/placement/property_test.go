@@ -19,8 +19,8 @@ type problem struct {
 }
 
 func newProblem(r *rand.Rand) problem {
-	w := problem{Request: Request{Data: r.IntN(2) == 0, Edited: r.IntN(2) == 0, Now: time.Unix(1000, 0)}}
-	w.Selected = w.Edited && r.IntN(2) == 0
+	w := problem{Request: Request{HasDatabase: r.IntN(2) == 0, Edited: r.IntN(2) == 0, Now: time.Unix(1000, 0)}}
+	w.SelectionEdited = w.Edited && r.IntN(2) == 0
 	if r.IntN(2) == 0 {
 		w.MoveEmpty = []string{"c01", "c02", "c03", "c04"}
 	}
@@ -198,7 +198,7 @@ func (pr problem) sticky(_ *rand.Rand, d Decision) string {
 			}
 		}
 		matches := evicts(x.Reason) || x.Reason == v1.ReasonMaxClustersReached || x.Reason == v1.ReasonSpreadLimit
-		if pr.Data && x.Reason != v1.ReasonClusterDetached && (matches || !pr.Selected) && !slices.Contains(pr.MoveEmpty, x.Name) {
+		if pr.HasDatabase && x.Reason != v1.ReasonClusterDetached && (matches || !pr.SelectionEdited) && !slices.Contains(pr.MoveEmpty, x.Name) {
 			return "data was left behind in " + x.Name
 		}
 	}
@@ -207,7 +207,7 @@ func (pr problem) sticky(_ *rand.Rand, d Decision) string {
 
 // exchanged returns what is wrong with giving up a cluster for a bound.
 func (pr problem) exchanged(d Decision) string {
-	if !pr.Edited && !pr.Data {
+	if !pr.Edited && !pr.HasDatabase {
 		return map[bool]string{true: "no user edited the placement"}[pr.Placement.MaxClusters == 0]
 	}
 	added := slices.ContainsFunc(d.Chosen, func(name string) bool { return !slices.Contains(pr.current, name) })
@@ -223,7 +223,7 @@ func (pr problem) served(_ *rand.Rand, d Decision) string {
 	before, after := 0, 0
 	for _, c := range pr.Current {
 		i := slices.IndexFunc(pr.Clusters, func(cluster Cluster) bool { return cluster.Name == c.Name })
-		if !c.Serving || pr.Clusters[i].Detached || !pr.Clusters[i].Ready || pr.Data && !slices.Contains(pr.MoveEmpty, c.Name) {
+		if !c.Serving || pr.Clusters[i].Detached || !pr.Clusters[i].Ready || pr.HasDatabase && !slices.Contains(pr.MoveEmpty, c.Name) {
 			continue
 		}
 		before++
@@ -249,7 +249,7 @@ func (pr problem) stable(_ *rand.Rand, d Decision) string {
 	for range 3 {
 		want := pr.afterReplacement(d)
 		next.Current, next.Edited = serving(d.Chosen...), pr.Edited && d.Pending()
-		next.Selected = next.Edited && pr.Selected
+		next.SelectionEdited = next.Edited && pr.SelectionEdited
 		again, err := Decide(next)
 		if err != nil {
 			return err.Error()

@@ -47,7 +47,7 @@ func (d Decision) Results(r Request) []Result {
 		if i := slices.IndexFunc(d.Stays, func(s Stay) bool { return s.Name == name }); i >= 0 {
 			s := d.Stays[i]
 			next = Result{Cluster: name, Decision: Stays, Reason: s.Reason, Message: fmt.Sprintf("%s; it stays %s", s.Cause, d.stayText(s))}
-			if r.Data && s.Reason == v1.ReasonReplacementPending {
+			if r.HasDatabase && s.Reason == v1.ReasonReplacementPending {
 				next.Message += "; then " + leavesData
 			}
 		}
@@ -133,7 +133,7 @@ func (d *Decision) add(r Request, c criteria, of *candidate) {
 		d.Chosen = append(d.Chosen, name)
 	}
 	if of.placed && of.chosen && slices.Contains(r.MoveEmpty, name) && c.toleratedUntil(of.Cluster).IsZero() {
-		d.Unused = append(d.Unused, name)
+		d.UnusedMoves = append(d.UnusedMoves, name)
 	}
 	if of.stays != "" && of.stays != v1.ReasonNoMatchingCluster {
 		d.Stays = append(d.Stays, Stay{Name: name, Cause: of.reason, Reason: of.stays})

@@ -97,8 +97,8 @@ func TestJoinMovesNothing(t *testing.T) {
 		if before.Unmatched != "" || len(before.Stays) > 0 {
 			continue
 		}
-		w.Current, w.Edited, w.Selected = serving(before.Chosen...), false, false
-		w.MoveEmpty = slices.DeleteFunc(w.MoveEmpty, func(name string) bool { return slices.Contains(before.Unused, name) }) // As the hub does.
+		w.Current, w.Edited, w.SelectionEdited = serving(before.Chosen...), false, false
+		w.MoveEmpty = slices.DeleteFunc(w.MoveEmpty, func(name string) bool { return slices.Contains(before.UnusedMoves, name) }) // As the hub does.
 		w.Clusters = append(w.Clusters, ready("new", "r1", v1.ProviderGCP, func(c *Cluster) { c.Zones = []string{"z1"} }))
 		after, err := Decide(w.Request)
 		if err != nil {

@@ -30,7 +30,7 @@ func (u unknownTest) check(t *testing.T) {
 	t.Helper()
 	known, lost := ready("known", "r", v1.ProviderAWS), ready("lost", "", "", unobserved)
 	known.Zones, known.Labels = []string{"z"}, map[string]string{"tier": "silver"}
-	d, err := Decide(Request{Placement: u.spec, Clusters: []Cluster{known, lost}, Current: serving("known", "lost"), Edited: u.edited, Selected: u.edited})
+	d, err := Decide(Request{Placement: u.spec, Clusters: []Cluster{known, lost}, Current: serving("known", "lost"), Edited: u.edited, SelectionEdited: u.edited})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +52,7 @@ func (u unknownTest) check(t *testing.T) {
 	}
 	// Known to have none of these, it leaves.
 	lost.Unobserved = false
-	if d, err = Decide(Request{Placement: u.spec, Clusters: []Cluster{known, lost}, Current: serving("known", "lost"), Edited: u.edited, Selected: u.edited}); err != nil || len(d.Chosen) != 1 {
+	if d, err = Decide(Request{Placement: u.spec, Clusters: []Cluster{known, lost}, Current: serving("known", "lost"), Edited: u.edited, SelectionEdited: u.edited}); err != nil || len(d.Chosen) != 1 {
 		t.Errorf("with its facts known it runs in %v, %v", d.Chosen, err)
 	}
 }
