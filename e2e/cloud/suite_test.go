@@ -44,8 +44,8 @@ const (
 	namespace = "shop"
 	// shop is the application that runs on one member of each cloud and a local one.
 	shop = "shop"
-	// least is enough for the operations that the profile fast asks for everywhere, and
-	// storage is what it grows to.
+	// A volume of the size least is enough for the operations that the profile fast asks for everywhere. It grows to
+	// the size storage.
 	least, storage = "16Gi", "20Gi"
 	// clouds is how many there are.
 	clouds = 3
