@@ -18,11 +18,8 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/runtime/retry"
 )
 
-const (
-	// defaultWorkers is for reconciliations that mostly wait for the hub's API server.
-	defaultWorkers        = 16
-	defaultProgressPeriod = 5 * time.Second
-)
+// defaultWorkers is for reconciliations that mostly wait for the hub's API server.
+const defaultWorkers = 16
 
 // Fleet says how members are connected, and what they have recorded. *members.Fleet is one.
 type Fleet interface {
@@ -92,6 +89,6 @@ func (o *Options) applyDefaults() {
 	}
 	o.Rendering = cmp.Or(o.Rendering, render.Version)
 	if o.ProgressPeriod <= 0 {
-		o.ProgressPeriod = defaultProgressPeriod
+		o.ProgressPeriod = retry.ProgressPeriod
 	}
 }

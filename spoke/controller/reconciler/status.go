@@ -20,11 +20,7 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/runtime/retry"
 )
 
-// progressPeriod is the minimum time between status writes that only report progress: they would take the time of the API
-// server away from what they report.
-const progressPeriod = 5 * time.Second
-
-// writeStatus writes the status if it changed, but mere progress once in a progressPeriod.
+// writeStatus writes the status if it changed, but mere progress once in a retry.ProgressPeriod.
 func (r *reconciler[T]) writeStatus(ctx context.Context, p *pass[T]) {
 	before := r.copyOf(p.object)
 	now := metav1.NewTime(r.member.Settings.Clock.Now().UTC().Truncate(time.Second))
@@ -139,7 +135,7 @@ func (r *reconciler[T]) delay(before, after T, now metav1.Time) time.Duration {
 	if last == nil || !r.isMinor(before, after) {
 		return 0
 	}
-	return retry.UntilNext(now.Time, last.Time, progressPeriod)
+	return retry.UntilNext(now.Time, last.Time, retry.ProgressPeriod)
 }
 
 // isMinor reports whether only numbers, messages, the reason for not being ready and the parts that
