@@ -67,11 +67,17 @@ func documented(t testing.TB, hub, keys string) *iam.Policy {
 
 func newTestEnv(t testing.TB, roles ...ec2.Role) *testEnv {
 	t.Helper()
+	return newTestEnvAt(t, time.Date(2026, 3, 1, 2, 0, 0, 0, time.UTC), roles...)
+}
+
+// newTestEnvAt returns one whose clock starts at a time. The SDK keeps temporary credentials by the machine's clock.
+func newTestEnvAt(t testing.TB, began time.Time, roles ...ec2.Role) *testEnv {
+	t.Helper()
 	ours := documented(t, cloudtest.HubUID, allKeys)
 	for i := range roles {
 		roles[i].Policy = ours
 	}
-	clock := testclock.NewFakeClock(time.Date(2026, 3, 1, 2, 0, 0, 0, time.UTC))
+	clock := testclock.NewFakeClock(began)
 	fakeCloud := fake.NewCloud(clock)
 	return &testEnv{clock: clock, cloud: fakeCloud, script: &faults.Script{}, server: ec2.New(fakeCloud, ec2.Options{
 		Clock: clock, Roles: roles,

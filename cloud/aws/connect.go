@@ -22,8 +22,8 @@ type client struct {
 	account v1.AWSAccount
 	ec2     *ec2.Client
 	sts     *sts.Client
-	// credentials are forgotten when they are not accepted any more.
-	credentials *identity.Credentials
+	// credentials are invalidated when they are not accepted any more.
+	credentials *aws.CredentialsCache
 }
 
 // Connect makes a session. It sends nothing. Errors are of class Invalid and name the

@@ -27,7 +27,7 @@ const (
 func (c *client) fail(op string, changes bool, err error) error {
 	out := classify(op, changes, err)
 	if out.Class == cloud.ClassAuthExpired {
-		c.credentials.Forget()
+		c.credentials.Invalidate()
 	}
 	return out
 }

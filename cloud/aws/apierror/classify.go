@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/smithy-go"
 
@@ -86,11 +87,13 @@ func (e *CredentialsError) Error() string { return "getting credentials: " + e.E
 func (e *CredentialsError) Unwrap() error { return e.Err }
 
 // unsent reports whether a failed request was not sent, because there were no credentials
-// or the server's certificate was not trusted.
+// (or the caller gave up while another one requested them), or the server's certificate
+// was not trusted.
 func unsent(err error) bool {
 	var before *CredentialsError
+	var waited *aws.RequestCanceledError
 	var distrusted *tls.CertificateVerificationError
-	return errors.As(err, &before) || errors.As(err, &distrusted)
+	return errors.As(err, &before) || errors.As(err, &waited) || errors.As(err, &distrusted)
 }
 
 // lost returns the class of a missing or unreadable response.

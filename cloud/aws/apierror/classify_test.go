@@ -2,6 +2,8 @@ package apierror
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
@@ -9,6 +11,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
 
 	"github.com/shopfleet/shopfleet/cloud"
 )
@@ -27,6 +31,21 @@ func TestNoAnswer(t *testing.T) {
 		got := Failure{Op: "Connect", Err: err, ClassOf: func(string) cloud.Class { return "" }}.Classify()
 		if got.Message != want || got.Class != cloud.ClassTransient {
 			t.Errorf("%v: %s %q, want %q", err, got.Class, got.Message, want)
+		}
+	}
+}
+
+// TestNotSent checks that a change that was not sent is never ambiguous.
+func TestNotSent(t *testing.T) {
+	t.Parallel()
+	for name, err := range map[string]error{
+		"no credentials":                  &CredentialsError{context.DeadlineExceeded},
+		"given up before there were any":  &aws.RequestCanceledError{Err: context.Canceled},
+		"the certificate was not trusted": &tls.CertificateVerificationError{Err: x509.UnknownAuthorityError{}},
+	} {
+		got := Failure{Op: "CreateVolume", Changes: true, Err: fmt.Errorf("sending: %w", err), ClassOf: func(string) cloud.Class { return "" }}.Classify()
+		if got.Class != cloud.ClassTransient {
+			t.Errorf("%s: class %q, want %q", name, got.Class, cloud.ClassTransient)
 		}
 	}
 }

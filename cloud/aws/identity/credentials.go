@@ -2,15 +2,14 @@ package identity
 
 import (
 	"context"
+	"errors"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/credentials/stscreds"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
-	"k8s.io/utils/clock"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cloud"
@@ -29,12 +28,12 @@ const audience = "sts.amazonaws.com"
 
 // Connect creates the credentials of an account. It sends nothing until they are
 // needed. Errors are of class Invalid and name the field of the CloudAccount.
-func Connect(config cloud.Config) (*Credentials, error) {
+func Connect(config cloud.Config) (*aws.CredentialsCache, error) {
 	role := config.Spec.AWS.RoleARN
 	var base aws.CredentialsProvider
 	switch config.Spec.Credentials.Type {
 	case v1.CredentialsFederated:
-		return cached(config, federated{client: NewSTS(config, aws.AnonymousCredentials{}), config: config, role: role}), nil
+		return cached(federated{client: NewSTS(config, aws.AnonymousCredentials{}), config: config, role: role}), nil
 	case v1.CredentialsSecret:
 		text := func(key string) string { return strings.TrimSpace(string(config.Secret[key])) }
 		base = credentials.NewStaticCredentialsProvider(text(secretKeyID), text(secretKey), text(secretToken))
@@ -46,61 +45,42 @@ func Connect(config cloud.Config) (*Credentials, error) {
 		base = ambient
 	}
 	if role == "" {
-		return cached(config, base), nil
+		return cached(base), nil
 	}
-	return cached(config, assumed(config, cached(config, base))), nil
+	return cached(assumed(config, cached(base))), nil
 }
 
 // expiryWindow is the minimum lifetime of credentials in use, so that they do not expire
 // during a request.
 const expiryWindow = time.Minute
 
-// Credentials are kept until they expire. A caller that finds none requests them with
-// its own context. With the SDK's cache it would wait for the request of another caller, whose
-// context may be cancelled. Credentials is safe for concurrent use.
-type Credentials struct {
-	provider aws.CredentialsProvider
-	clock    clock.PassiveClock
-
-	mu   sync.Mutex
-	kept aws.Credentials
+// cached keeps the credentials of a provider until they expire.
+func cached(provider aws.CredentialsProvider) *aws.CredentialsCache {
+	return aws.NewCredentialsCache(bounded{provider}, func(o *aws.CredentialsCacheOptions) { o.ExpiryWindow = expiryWindow })
 }
 
-func cached(config cloud.Config, provider aws.CredentialsProvider) *Credentials {
-	return &Credentials{provider: provider, clock: config.Clock}
-}
+// exchangeTimeout is the timeout of an exchange, which is repeated once.
+const exchangeTimeout = apierror.RequestTimeout / 2
 
-// Retrieve returns cached credentials that are valid for another minute, or new ones,
-// within a bounded time.
-func (c *Credentials) Retrieve(ctx context.Context) (aws.Credentials, error) {
-	kept := c.keep(aws.Credentials{})
-	if last := c.clock.Now().Add(expiryWindow); kept.HasKeys() && (!kept.CanExpire || last.Before(kept.Expires)) {
-		return kept, nil
+// bounded limits the time of an exchange. Callers of the cache share it, and none of their
+// contexts ends it. One that hangs is repeated: nothing comes of an exchange but credentials.
+type bounded struct{ provider aws.CredentialsProvider }
+
+func (b bounded) Retrieve(ctx context.Context) (aws.Credentials, error) {
+	got, err := b.once(ctx)
+	if errors.Is(err, context.DeadlineExceeded) {
+		got, err = b.once(ctx)
 	}
-	ctx, cancel := context.WithTimeout(ctx, apierror.RequestTimeout)
-	defer cancel()
-	got, err := c.provider.Retrieve(ctx)
 	if err != nil {
 		return aws.Credentials{}, &apierror.CredentialsError{Err: err}
 	}
-	return c.keep(got), nil
+	return got, nil
 }
 
-// keep caches credentials, if there are any, and returns the cached ones.
-func (c *Credentials) keep(got aws.Credentials) aws.Credentials {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if got.HasKeys() {
-		c.kept = got
-	}
-	return c.kept
-}
-
-// Forget clears the cache.
-func (c *Credentials) Forget() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.kept = aws.Credentials{}
+func (b bounded) once(ctx context.Context) (aws.Credentials, error) {
+	ctx, cancel := context.WithTimeout(ctx, exchangeTimeout)
+	defer cancel()
+	return b.provider.Retrieve(ctx)
 }
 
 // federated exchanges a token of the hub's ServiceAccount for a role.

@@ -3,7 +3,7 @@
 // # Purpose
 //
 //   - Check validates the configuration of an account.
-//   - Connect creates Credentials. It reads the environment and the identity of the machine for
+//   - Connect creates credentials in a cache of the SDK. It reads the environment and the identity of the machine for
 //     credentials of type Ambient only, and assumes the role of the account if there is one.
 //
 // # Non-goals
@@ -16,8 +16,9 @@
 //   - Ambient credentials are located here. The SDK's default chain does not use the given HTTP
 //     client if AWS_CA_BUNDLE is set. Shared files and single sign-on are not supported: pods have
 //     neither.
-//   - The SDK's stscreds assumes roles. The resulting credentials are cached here instead of in
-//     aws.CredentialsCache, which uses the machine's clock, and in which one exchange that hangs
-//     blocks all callers.
+//   - aws.CredentialsCache keeps credentials by the machine's clock, and detaches an exchange from
+//     the contexts of its callers. Each exchange therefore has a timeout of its own, and one that
+//     hangs is repeated once: it delays the callers of one account only, and each no longer than its
+//     own context.
 //   - A configured endpoint serves both STS and EC2. A bucket has an endpoint of its own.
 package identity

@@ -62,7 +62,13 @@ type testEnv struct {
 
 func newTestEnv(t testing.TB) *testEnv {
 	t.Helper()
-	clock := testclock.NewFakeClock(time.Date(2026, 3, 1, 2, 0, 0, 0, time.UTC))
+	return newTestEnvAt(t, time.Date(2026, 3, 1, 2, 0, 0, 0, time.UTC))
+}
+
+// newTestEnvAt returns one whose clock starts at a time. The SDK keeps temporary credentials by the machine's clock.
+func newTestEnvAt(t testing.TB, began time.Time) *testEnv {
+	t.Helper()
+	clock := testclock.NewFakeClock(began)
 	e := &testEnv{clock: clock, store: bucket.NewStore(clock), script: &faults.Script{}}
 	e.sts = ec2.New(fake.NewCloud(clock), ec2.Options{
 		Clock: clock, Keys: []ec2.Key{{ID: keyID, Secret: key, Account: account, Name: "shopfleet"}},

@@ -62,7 +62,7 @@ func (c *client) fail(op string, changes bool, err error) *cloud.Error {
 	out := apierror.Failure{Op: op, Changes: changes, Err: err, ClassOf: classOf}.Classify()
 	switch {
 	case out.Class == cloud.ClassAuthExpired:
-		c.credentials.Forget()
+		c.credentials.Invalidate()
 	case out.Class == cloud.ClassDenied && op == "DeleteObject" && strings.Contains(strings.ToLower(out.Message), "object lock"):
 		// S3 has no code for this, only a message.
 		out.Class, out.Code = cloud.ClassLocked, "ObjectLocked"

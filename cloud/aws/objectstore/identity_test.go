@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/utils/clock"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cloud"
@@ -45,7 +46,7 @@ func sign(t *testing.T, objects cloud.ObjectStore, key string) cloud.SignedReque
 // expire too soon.
 func TestFederated(t *testing.T) {
 	t.Parallel()
-	e := newTestEnv(t)
+	e := newTestEnvAt(t, clock.RealClock{}.Now().Truncate(time.Second))
 	config := e.config()
 	e.federate(t, &config)
 	objects := open(t, config)
@@ -57,10 +58,11 @@ func TestFederated(t *testing.T) {
 		after, lives time.Duration
 		exchanged    int
 	}{
-		{0, time.Hour, 1},
-		{20 * time.Minute, 40 * time.Minute, 1},
-		{10 * time.Minute, 30 * time.Minute, 1},
-		{time.Minute, time.Hour, 2},
+		// The cache counts a minute less than the hour of the credentials.
+		{0, 59 * time.Minute, 1},
+		{20 * time.Minute, 39 * time.Minute, 1},
+		{9 * time.Minute, 30 * time.Minute, 1},
+		{time.Minute, 59 * time.Minute, 2},
 	} {
 		e.clock.Step(step.after)
 		signed := sign(t, objects, "shopfleet/part")
@@ -78,7 +80,7 @@ func TestFederated(t *testing.T) {
 	if status := e.send(t, sign(t, objects, "shopfleet/part"), "x"); status != http.StatusOK {
 		t.Errorf("status %d, want %d", status, http.StatusOK)
 	}
-	e.clock.Step(late.ExpiresAt.Sub(e.clock.Now()))
+	e.clock.Step(late.ExpiresAt.Sub(e.clock.Now()) + time.Minute)
 	if status := e.send(t, late, "x"); status/100 != 4 {
 		t.Errorf("status %d for what has expired %s after the beginning", status, late.ExpiresAt.Sub(began))
 	}
@@ -138,7 +140,7 @@ func TestAmbient(t *testing.T) {
 // TestForgets checks that refused credentials are requested again the next time.
 func TestForgets(t *testing.T) {
 	t.Parallel()
-	e := newTestEnv(t)
+	e := newTestEnvAt(t, clock.RealClock{}.Now().Truncate(time.Second))
 	config := e.config()
 	e.federate(t, &config)
 	objects := open(t, config)

@@ -21,8 +21,8 @@ type client struct {
 	clock clock.PassiveClock
 	s3    *s3.Client
 	sign  *s3.PresignClient
-	// credentials are forgotten when they are not accepted any more.
-	credentials *identity.Credentials
+	// credentials are invalidated when they are not accepted any more.
+	credentials *aws.CredentialsCache
 	bucket      string
 	// prefix is the prefix of the account's keys, including its trailing slash; or empty.
 	prefix string

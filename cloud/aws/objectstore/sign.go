@@ -43,7 +43,7 @@ func (c *client) SignRequests(ctx context.Context, wanted []cloud.ObjectRequest,
 func (c *client) lasting(ctx context.Context, until time.Time, slack time.Duration) (time.Time, error) {
 	kept, err := c.credentials.Retrieve(ctx)
 	if err == nil && kept.CanExpire && kept.Expires.Before(until.Add(-slack)) {
-		c.credentials.Forget()
+		c.credentials.Invalidate()
 		kept, err = c.credentials.Retrieve(ctx)
 	}
 	if err != nil {
