@@ -75,11 +75,17 @@ func newTestEnv(t testing.TB) *testEnv {
 // newTestEnvAs returns one in which the applications have these roles.
 func newTestEnvAs(t testing.TB, roles map[string]*iam.Role) *testEnv {
 	t.Helper()
+	return newTestEnvAt(t, roles, time.Date(2026, 3, 1, 2, 0, 0, 0, time.UTC))
+}
+
+// newTestEnvAt returns one whose clock starts at a time. The SDK computes the expiry of tokens by the machine's clock.
+func newTestEnvAt(t testing.TB, roles map[string]*iam.Role, began time.Time) *testEnv {
+	t.Helper()
 	known := accounts()
 	for i := range known {
 		known[i].Roles = roles
 	}
-	e := &testEnv{clock: testclock.NewFakeClock(time.Date(2026, 3, 1, 2, 0, 0, 0, time.UTC)), script: &faults.Script{}}
+	e := &testEnv{clock: testclock.NewFakeClock(began), script: &faults.Script{}}
 	e.cloud = fake.NewCloud(e.clock)
 	e.server = arm.New(e.cloud, arm.Options{Clock: e.clock, Accounts: known})
 	e.http = httptest.NewServer(e.server)
@@ -117,11 +123,21 @@ func (e *testEnv) config() cloud.Config {
 			Azure: &v1.AzureAccount{SubscriptionID: account.Subscription, ResourceGroups: groups(), TenantID: account.Tenant, ClientID: account.ClientID},
 		},
 		Secret: map[string][]byte{"clientSecret": []byte(goodPhrase)},
-		HTTP: &http.Client{Transport: &faults.Transport{
-			Next: e.http.Client().Transport, Classify: classify, Script: e.script, Clock: e.clock,
-		}},
-		Clock: e.clock,
+		HTTP:   &http.Client{Transport: e.scripted()},
+		Clock:  e.clock,
 	}
+}
+
+// scripted sends requests through the script, but for those for the address of the token service.
+func (e *testEnv) scripted() http.RoundTripper {
+	next := e.http.Client().Transport
+	script := &faults.Transport{Next: next, Classify: classify, Script: e.script, Clock: e.clock}
+	return transport(func(r *http.Request) (*http.Response, error) {
+		if strings.HasSuffix(r.URL.Path, "/.well-known/openid-configuration") {
+			return next.RoundTrip(r)
+		}
+		return script.RoundTrip(r)
+	})
 }
 
 func (e *testEnv) connect(t testing.TB, change func(*cloud.Config)) cloud.Session {

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/utils/clock"
+
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cloud"
 	"github.com/shopfleet/shopfleet/cloud/cloudtest/faults"
@@ -57,7 +59,7 @@ func TestSecretIgnoresTheEnvironment(t *testing.T) {
 
 func TestFederatedExchangesTheHubsToken(t *testing.T) {
 	misleading(t)
-	e := newTestEnv(t)
+	e := newTestEnvAt(t, documented(t), clock.RealClock{}.Now())
 	var asked []string
 	federated := func(c *cloud.Config) {
 		c.Spec.Credentials.Type, c.Secret = v1.CredentialsFederated, nil
@@ -108,12 +110,18 @@ func TestAmbient(t *testing.T) {
 		c.Spec.Credentials.Type, c.Secret = v1.CredentialsAmbient, nil
 		c.Spec.Azure.TenantID, c.Spec.Azure.ClientID = "", ""
 	}
-	got, err := e.connect(t, ambient).Access.Identity(t.Context())
+	session := e.connect(t, ambient)
+	got, err := session.Access.Identity(t.Context())
 	if err != nil {
 		t.Fatalf("identity: %v", err)
 	}
 	if want := (cloud.Identity{Name: accounts()[0].ClientID, Account: accounts()[0].Subscription}); got != want {
 		t.Errorf("identity %+v, want %+v", got, want)
+	}
+	// The SDK would return the refused token again.
+	e.server.Expire()
+	if _, err := session.Access.Identity(t.Context()); err != nil {
+		t.Errorf("after the token expired: %v", err)
 	}
 
 	t.Setenv("AZURE_CLIENT_ID", "99999999-0000-4000-8000-000000000000")

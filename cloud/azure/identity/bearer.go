@@ -22,8 +22,8 @@ import (
 // early is the minimum remaining lifetime of a token in use.
 const early = 5 * time.Minute
 
-// Bearer authorizes requests. The library's policy uses the machine's clock, and sends a
-// token to any host that a response names.
+// Bearer authorizes requests. With the library's policy, a request waits for the token of another
+// one beyond its own deadline, and the token is sent to any host that a response names.
 type Bearer struct {
 	credential azcore.TokenCredential
 	scope      string

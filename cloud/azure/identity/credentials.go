@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"os"
@@ -33,102 +32,154 @@ const (
 // newCredential makes the credentials that an account names, and no others.
 func newCredential(config cloud.Config, at Environment, client *http.Client) (azcore.TokenCredential, error) {
 	kind, azure := config.Spec.Credentials.Type, config.Spec.Azure
-	if kind == v1.CredentialsAmbient {
-		return newAmbient(config, at, client)
-	}
+	e := &exchange{client: client, config: config, at: at}
 	switch {
+	case kind == v1.CredentialsAmbient:
 	case azure.TenantID == "":
 		return nil, fmt.Errorf("spec.azure.tenantID must be set with credentials of type %s", kind)
 	case azure.ClientID == "":
 		return nil, fmt.Errorf("spec.azure.clientID must be set with credentials of type %s", kind)
+	case kind == v1.CredentialsFederated && config.Token == nil:
+		return nil, fmt.Errorf("spec.credentials.type Federated needs a source of tokens")
+	case kind == v1.CredentialsSecret && len(config.Secret[secretKey]) == 0:
+		return nil, fmt.Errorf("spec.credentials.secretRef: the Secret has no key %s", secretKey)
 	}
-	e := &exchange{
-		client: client, config: config,
-		url: at.ActiveDirectoryAuthorityHost + url.PathEscape(azure.TenantID) + "/oauth2/v2.0/token",
+	if kind != v1.CredentialsAmbient {
+		to, err := url.Parse(at.ActiveDirectoryAuthorityHost)
+		if err != nil {
+			return nil, fmt.Errorf("reading the address of the authority: %w", err)
+		}
+		e.authority = to
 	}
-	switch kind {
-	case v1.CredentialsFederated:
-		if config.Token == nil {
-			return nil, fmt.Errorf("spec.credentials.type Federated needs a source of tokens")
-		}
-		e.proof = e.assertion
-	case v1.CredentialsSecret:
-		secret := string(config.Secret[secretKey])
-		if secret == "" {
-			return nil, fmt.Errorf("spec.credentials.secretRef: the Secret has no key %s", secretKey)
-		}
-		e.proof = func(context.Context) (string, string, error) { return "client_secret", secret, nil }
-	default:
-		return nil, fmt.Errorf("spec.credentials.type %q is not known", kind)
+	if _, err := (&attempt{exchange: e}).credential(); err != nil {
+		return nil, fmt.Errorf("spec.credentials.type %s: %s", kind, Line(err.Error()))
 	}
 	return e, nil
 }
 
-// exchange gets tokens by the client credentials grant.
+// exchange gets tokens by credentials of the library. Each token is requested with new ones:
+// those that have returned a token do so until it expires, even if it was refused.
 type exchange struct {
 	client *http.Client
 	config cloud.Config
-	url    string
-	// proof returns the parameter that authenticates the application.
-	proof func(context.Context) (key, value string, err error)
+	at     Environment
+	// authority receives the requests for the tokens of an application. It is nil for the ambient
+	// identity, whose environment names it.
+	authority *url.URL
 }
 
-func (e *exchange) assertion(ctx context.Context) (key, value string, err error) {
-	token, err := e.config.Token(ctx, audience)
-	if err != nil {
-		return "", "", &cloud.Error{Class: cloud.ClassTransient, Code: "NoToken", Message: "the hub's own token could not be made", Err: err}
-	}
-	return "client_assertion", token, nil
-}
-
-// GetToken requests a token. Errors are *cloud.Error, and do not contain the proof.
+// GetToken requests a token. Errors are *cloud.Error: the texts of the library's contain whole
+// responses.
 func (e *exchange) GetToken(ctx context.Context, options policy.TokenRequestOptions) (azcore.AccessToken, error) {
-	key, value, err := e.proof(ctx)
-	if err != nil {
-		return azcore.AccessToken{}, err
-	}
-	form := url.Values{
-		"grant_type": {"client_credentials"}, "client_id": {e.config.Spec.Azure.ClientID},
-		"scope": {strings.Join(options.Scopes, " ")}, key: {value},
-	}
-	if key == "client_assertion" {
-		form.Set("client_assertion_type", "urn:ietf:params:oauth:client-assertion-type:jwt-bearer")
-	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, e.url, strings.NewReader(form.Encode()))
+	a := &attempt{exchange: e}
+	inner, err := a.credential()
 	if err != nil {
 		return azcore.AccessToken{}, noToken(err)
 	}
-	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	request.Header.Set("Accept", "application/json")
-	asked := e.config.Clock.Now()
-	response, err := e.client.Do(request)
+	token, err := inner.GetToken(ctx, options)
+	if err == nil {
+		return token, nil
+	}
+	failed, ok := errors.AsType[*azidentity.AuthenticationFailedError](err)
+	switch {
+	case ok && failed.RawResponse != nil:
+		body, err := runtime.Payload(failed.RawResponse) // Which the library has read already.
+		if err != nil {
+			return token, noToken(err)
+		}
+		return token, refused(refusal{failed.RawResponse, body, e.config.Clock.Now(), string(e.config.Secret[secretKey])})
+	case a.cause != nil && e.authority != nil:
+		return token, noToken(a.cause)
+	case ctx.Err() != nil:
+		return token, noToken(ctx.Err())
+	case e.authority == nil:
+		return token, &cloud.Error{
+			Class: cloud.ClassAuthExpired, Code: "NoIdentity",
+			Message: "the hub's pod or machine has no identity in Azure that can be used",
+		}
+	default:
+		return token, noToken(errors.New("the answer is not a token"))
+	}
+}
+
+// attempt sends the requests for one token.
+type attempt struct {
+	*exchange
+	// cause is why there is no token. The library keeps the text of it only.
+	cause error
+}
+
+// RoundTrip sends a request to the authority of the account. The library would follow
+// AZURE_REGIONAL_AUTHORITY_NAME and MSAL_FORCE_REGION to another host, and refuses an authority
+// without TLS or with a path, as an endpoint on a loopback address may have.
+func (a *attempt) RoundTrip(r *http.Request) (*http.Response, error) {
+	if to := a.authority; to != nil {
+		r = r.Clone(r.Context())
+		r.URL.Scheme, r.URL.Host, r.Host = to.Scheme, to.Host, to.Host
+		r.URL.Path = strings.TrimSuffix(to.Path, "/") + r.URL.Path
+	}
+	next := a.client.Transport
+	if next == nil {
+		next = http.DefaultTransport
+	}
+	response, err := next.RoundTrip(r)
 	if err != nil {
-		return azcore.AccessToken{}, noToken(err)
+		a.cause = err
+		return nil, err
 	}
-	defer func() { _ = response.Body.Close() }()
-	body, err := io.ReadAll(io.LimitReader(response.Body, largestToken))
+	response.Body = http.MaxBytesReader(nil, response.Body, largestToken)
+	return response, nil
+}
+
+// credential makes new credentials: for the ambient identity those of workload identity if the
+// pod has them, else of the managed identity of the machine. No other function here reads the
+// environment.
+func (a *attempt) credential() (azcore.TokenCredential, error) {
+	client := *a.client
+	client.Transport = a
+	options := azcore.ClientOptions{Transport: &client, Retry: policy.RetryOptions{MaxRetries: -1}}
+	switch {
+	case a.authority != nil:
+		options.Cloud.ActiveDirectoryAuthorityHost = "https://" + a.authority.Host + "/"
+	case a.at.fromEndpoint:
+		options.Cloud = a.at.Configuration
+	}
+	azure := a.config.Spec.Azure
+	switch kind := a.config.Spec.Credentials.Type; {
+	case kind == v1.CredentialsSecret:
+		return azidentity.NewClientSecretCredential(azure.TenantID, azure.ClientID, string(a.config.Secret[secretKey]),
+			&azidentity.ClientSecretCredentialOptions{ClientOptions: options, DisableInstanceDiscovery: true})
+	case kind == v1.CredentialsFederated:
+		return azidentity.NewClientAssertionCredential(azure.TenantID, azure.ClientID, a.assertion,
+			&azidentity.ClientAssertionCredentialOptions{ClientOptions: options, DisableInstanceDiscovery: true})
+	case kind != v1.CredentialsAmbient:
+		return nil, errors.New("the type is not known")
+	case os.Getenv("AZURE_FEDERATED_TOKEN_FILE") != "":
+		return azidentity.NewWorkloadIdentityCredential(&azidentity.WorkloadIdentityCredentialOptions{
+			ClientOptions: options, ClientID: azure.ClientID, TenantID: azure.TenantID, DisableInstanceDiscovery: true,
+		})
+	}
+	managed := &azidentity.ManagedIdentityCredentialOptions{ClientOptions: options}
+	if azure.ClientID != "" {
+		managed.ID = azidentity.ClientID(azure.ClientID)
+	}
+	return azidentity.NewManagedIdentityCredential(managed)
+}
+
+// assertion returns a token of the hub, with which an application proves its identity.
+func (a *attempt) assertion(ctx context.Context) (string, error) {
+	token, err := a.config.Token(ctx, audience)
 	if err != nil {
-		return azcore.AccessToken{}, noToken(err)
+		a.cause = &cloud.Error{Class: cloud.ClassTransient, Code: "NoToken", Message: "the hub's own token could not be made", Err: err}
 	}
-	if response.StatusCode != http.StatusOK {
-		return azcore.AccessToken{}, refused(refusal{response, body, e.config.Clock.Now(), value})
-	}
-	given := struct {
-		Token     string      `json:"access_token"`
-		ExpiresIn json.Number `json:"expires_in"`
-	}{}
-	if err := json.Unmarshal(body, &given); err != nil || given.Token == "" {
-		return azcore.AccessToken{}, noToken(errors.New("the answer is not a token"))
-	}
-	seconds, err := given.ExpiresIn.Int64()
-	if err != nil {
-		return azcore.AccessToken{}, noToken(errors.New("the answer does not say how long the token is good"))
-	}
-	return azcore.AccessToken{Token: given.Token, ExpiresOn: asked.Add(time.Duration(seconds) * time.Second)}, nil
+	return token, err
 }
 
 // noToken returns the error of a token request without a response.
 func noToken(err error) error {
+	if ours, ok := errors.AsType[*cloud.Error](err); ok {
+		return ours
+	}
 	if asked, ok := errors.AsType[*url.Error](err); ok {
 		err = asked.Err
 	}
@@ -170,62 +221,4 @@ func refused(r refusal) error {
 		out.Message = fmt.Sprintf("asking for a token: status %d", status)
 	}
 	return out
-}
-
-// ambient is the identity of the pod or machine.
-type ambient struct {
-	inner azcore.TokenCredential
-	clock interface{ Now() time.Time }
-}
-
-// newAmbient returns the credentials of workload identity if the pod has them, else of
-// the managed identity of the machine. No other function here reads the environment.
-func newAmbient(config cloud.Config, at Environment, client *http.Client) (azcore.TokenCredential, error) {
-	options := azcore.ClientOptions{Transport: client, Retry: policy.RetryOptions{MaxRetries: -1}}
-	if at.fromEndpoint {
-		options.Cloud = at.Configuration
-	}
-	azure := config.Spec.Azure
-	if os.Getenv("AZURE_FEDERATED_TOKEN_FILE") != "" {
-		inner, err := azidentity.NewWorkloadIdentityCredential(&azidentity.WorkloadIdentityCredentialOptions{
-			ClientOptions: options, ClientID: azure.ClientID, TenantID: azure.TenantID, DisableInstanceDiscovery: true,
-		})
-		if err != nil {
-			return nil, fmt.Errorf("spec.credentials.type Ambient: %s", Line(err.Error()))
-		}
-		return &ambient{inner, config.Clock}, nil
-	}
-	managed := &azidentity.ManagedIdentityCredentialOptions{ClientOptions: options}
-	if azure.ClientID != "" {
-		managed.ID = azidentity.ClientID(azure.ClientID)
-	}
-	inner, err := azidentity.NewManagedIdentityCredential(managed)
-	if err != nil {
-		return nil, fmt.Errorf("spec.credentials.type Ambient: %s", Line(err.Error()))
-	}
-	return &ambient{inner, config.Clock}, nil
-}
-
-// GetToken requests a token. It drops the library's error texts, which contain whole
-// responses.
-func (a *ambient) GetToken(ctx context.Context, options policy.TokenRequestOptions) (azcore.AccessToken, error) {
-	token, err := a.inner.GetToken(ctx, options)
-	var failed *azidentity.AuthenticationFailedError
-	switch {
-	case err == nil:
-		return token, nil
-	case errors.As(err, &failed) && failed.RawResponse != nil:
-		body, readErr := runtime.Payload(failed.RawResponse) // Which the library has read already.
-		if readErr != nil {
-			return token, noToken(readErr)
-		}
-		return token, refused(refusal{response: failed.RawResponse, body: body, now: a.clock.Now()})
-	case ctx.Err() != nil:
-		return token, noToken(ctx.Err())
-	default:
-		return token, &cloud.Error{
-			Class: cloud.ClassAuthExpired, Code: "NoIdentity",
-			Message: "the hub's pod or machine has no identity in Azure that can be used",
-		}
-	}
 }

@@ -15,11 +15,15 @@
 //
 // # Trade-offs
 //
-//   - Client secrets and assertions are exchanged here; azidentity serves credentials of type
-//     Ambient only. AZURE_REGIONAL_AUTHORITY_NAME and MSAL_FORCE_REGION make azidentity send the
-//     credentials of any account to another host, it sends two more requests before the first token,
-//     it caches tokens by the machine's clock, refuses authorities without TLS, and its errors
-//     contain whole responses.
+//   - Tokens are requested by azidentity, for each token with new credentials: those that have
+//     returned a token return it again until it expires, even if it was refused. The library's
+//     requests are sent to the authority of the account, because AZURE_REGIONAL_AUTHORITY_NAME and
+//     MSAL_FORCE_REGION make it choose another host (and fail, if they name no region). Errors are
+//     made from the response, because the texts of the library's contain it. Each token costs a
+//     request for the address of the token service.
+//   - Bearer takes the place of azcore's policy for bearer tokens. In that policy a request waits for
+//     the token of another one beyond its own deadline, the token is sent to any host that a response
+//     names as the next page, and a request whose token had expired fails.
 //   - Claims challenges are not answered: the tokens are short-lived, and the service does not
 //     challenge them.
 package identity

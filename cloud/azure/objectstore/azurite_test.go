@@ -155,6 +155,10 @@ func readURL(t *testing.T, output io.Reader) string {
 
 // giveToken issues tokens with the claims that azurite checks.
 func giveToken(w http.ResponseWriter, r *http.Request) {
+	if strings.HasSuffix(r.URL.Path, discovery) {
+		_, _ = io.WriteString(w, discovered(r))
+		return
+	}
 	if r.FormValue("client_secret") != goodPhrase {
 		w.WriteHeader(http.StatusUnauthorized)
 		_, _ = io.WriteString(w, `{"error":"invalid_client","error_codes":[7000215],"error_description":"AADSTS7000215: Invalid client secret provided."}`)
@@ -212,7 +216,7 @@ func (e *emulator) backend(t testing.TB) *objectstore.Backend {
 					Azure:         &v1.AzureAccount{TenantID: tenant, ClientID: client},
 					ObjectStorage: &v1.ObjectStorage{Bucket: bucket, Prefix: o.Prefix, StorageAccount: emulated, Endpoint: e.url},
 				},
-				HTTP: &http.Client{Transport: &faults.Transport{Next: next, Classify: classify, Script: script}},
+				HTTP: &http.Client{Transport: undiscovered(next, &faults.Transport{Next: next, Classify: classify, Script: script})},
 			})
 		},
 		Send: e.client.Do, Refusal: refusalOf, PageSize: func(n int) { pageSize.Store(int64(n)) },

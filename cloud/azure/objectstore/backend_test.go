@@ -40,7 +40,13 @@ type testEnv struct {
 
 func newTestEnv(t testing.TB) *testEnv {
 	t.Helper()
-	s := &testEnv{clock: testclock.NewFakeClock(time.Date(2026, 3, 1, 2, 0, 0, 0, time.UTC)), script: &faults.Script{}}
+	return newTestEnvAt(t, time.Date(2026, 3, 1, 2, 0, 0, 0, time.UTC))
+}
+
+// newTestEnvAt returns one whose clock starts at a time. The SDK computes the expiry of tokens by the machine's clock.
+func newTestEnvAt(t testing.TB, began time.Time) *testEnv {
+	t.Helper()
+	s := &testEnv{clock: testclock.NewFakeClock(began), script: &faults.Script{}}
 	s.store = bucket.NewStore(s.clock)
 	account := blob.Account{
 		Name: storage, Tenant: tenant, ClientID: client, ClientSecret: goodPhrase, Subject: subject,
@@ -85,7 +91,26 @@ func (e *testEnv) config() cloud.Config {
 }
 
 func (e *testEnv) scripted(next http.RoundTripper) http.RoundTripper {
-	return &faults.Transport{Next: next, Classify: classify, Script: e.script, Clock: e.clock}
+	return undiscovered(next, &faults.Transport{Next: next, Classify: classify, Script: e.script, Clock: e.clock})
+}
+
+// undiscovered sends the SDK's requests for the address of the token service past a script.
+func undiscovered(next, script http.RoundTripper) http.RoundTripper {
+	return transport(func(r *http.Request) (*http.Response, error) {
+		if strings.HasSuffix(r.URL.Path, discovery) {
+			return next.RoundTrip(r)
+		}
+		return script.RoundTrip(r)
+	})
+}
+
+// discovery is the end of the path at which the SDK asks for the address of the token service.
+const discovery = "/.well-known/openid-configuration"
+
+// discovered answers a request for the address of the token service.
+func discovered(r *http.Request) string {
+	base := "https://" + r.Host + strings.TrimSuffix(r.URL.Path, "/v2.0"+discovery)
+	return fmt.Sprintf(`{"issuer":"%[1]s/v2.0","token_endpoint":"%[1]s/oauth2/v2.0/token","authorization_endpoint":"%[1]s/oauth2/v2.0/authorize"}`, base)
 }
 
 func (e *testEnv) open(t testing.TB, change func(*cloud.Config)) cloud.ObjectStore {
@@ -104,7 +129,7 @@ func (e *testEnv) open(t testing.TB, change func(*cloud.Config)) cloud.ObjectSto
 // classify returns the suite's operation of a request.
 func classify(r *http.Request, _ []byte) faults.Op {
 	switch {
-	case strings.Contains(r.URL.Path, "/oauth2/"):
+	case strings.Contains(r.URL.Path, "/oauth2/"), strings.HasSuffix(r.URL.Path, discovery):
 		return faults.OpOther
 	case r.Method == http.MethodPut:
 		return faults.OpPutObject

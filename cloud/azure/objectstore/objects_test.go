@@ -53,6 +53,25 @@ func TestOpenNamesTheField(t *testing.T) {
 	}
 }
 
+// recorded answers requests for tokens only, and records where requests go.
+func recorded(asked *[]string) http.RoundTripper {
+	return transport(func(r *http.Request) (*http.Response, error) {
+		answer := httptest.NewRecorder()
+		if strings.HasSuffix(r.URL.Path, discovery) {
+			_, err := answer.WriteString(discovered(r))
+			return answer.Result(), err
+		}
+		if strings.HasSuffix(r.URL.Path, "/token") {
+			scope, _, _ := strings.Cut(r.FormValue("scope"), " ") // The SDK adds the scopes of signing in.
+			*asked = append(*asked, r.URL.Scheme+"://"+r.URL.Host+" "+scope)
+			_, err := answer.WriteString(`{"access_token":"t","expires_in":3600}`)
+			return answer.Result(), err
+		}
+		*asked = append(*asked, r.URL.Scheme+"://"+r.URL.Host+r.URL.Path)
+		return nil, errors.New("no network")
+	})
+}
+
 // TestWhereTheBucketIs checks the hosts of requests and the audiences of their tokens.
 func TestWhereTheBucketIs(t *testing.T) {
 	t.Parallel()
@@ -71,16 +90,7 @@ func TestWhereTheBucketIs(t *testing.T) {
 			var asked []string
 			opened := s.open(t, func(c *cloud.Config) {
 				c.Endpoint, c.Spec.ObjectStorage.Endpoint = tt.api, tt.endpoint
-				c.HTTP = &http.Client{Transport: transport(func(r *http.Request) (*http.Response, error) {
-					answer := httptest.NewRecorder()
-					if strings.HasSuffix(r.URL.Path, "/token") {
-						asked = append(asked, r.URL.Scheme+"://"+r.URL.Host+" "+r.FormValue("scope"))
-						_, err := answer.WriteString(`{"access_token":"t","expires_in":3600}`)
-						return answer.Result(), err
-					}
-					asked = append(asked, r.URL.Scheme+"://"+r.URL.Host+r.URL.Path)
-					return nil, errors.New("no network")
-				})}
+				c.HTTP = &http.Client{Transport: recorded(&asked)}
 			})
 			for _, err := range opened.ListObjects(t.Context(), "") {
 				if cloud.ClassOf(err) != cloud.ClassTransient {

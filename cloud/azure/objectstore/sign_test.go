@@ -13,6 +13,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/sas"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/service"
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/utils/clock"
 
 	"github.com/shopfleet/shopfleet/cloud"
 	"github.com/shopfleet/shopfleet/cloud/azure/identity"
@@ -103,7 +104,7 @@ func TestSignaturesAreForTLS(t *testing.T) {
 // TestKeysAreKept counts the requests for keys, which are kept as long as they last.
 func TestKeysAreKept(t *testing.T) {
 	t.Parallel()
-	s := newTestEnv(t)
+	s := newTestEnvAt(t, clock.RealClock{}.Now().Truncate(time.Second))
 	opened := s.open(t, nil)
 	for i, step := range []struct {
 		after, life time.Duration

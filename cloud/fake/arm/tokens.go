@@ -146,7 +146,8 @@ func refuseToken(status int, reason string, number int, format string, args ...a
 func discovery(r *http.Request, tenant string) answer {
 	base := origin(r) + "/" + tenant
 	return answer{status: http.StatusOK, body: map[string]any{
-		"issuer": base + "/v2.0", "token_endpoint": base + "/oauth2/v2.0/token", "authorization_endpoint": base + "/oauth2/v2.0/authorize",
+		// A name rather than an address, and https always.
+		"issuer": "https://" + r.Host + "/" + tenant + "/v2.0", "token_endpoint": base + "/oauth2/v2.0/token", "authorization_endpoint": base + "/oauth2/v2.0/authorize",
 	}}
 }
 

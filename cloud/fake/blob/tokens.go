@@ -28,7 +28,7 @@ func (s *Server) Expire() {
 // issue lets the issuer give out a token, and takes note of it. One for another service
 // is given out too, and worth nothing here.
 func (s *Server) issue(w http.ResponseWriter, r *http.Request, path string) {
-	ours := r.Method == http.MethodPost && r.ParseForm() == nil && r.PostForm.Get("scope") == "https://storage.azure.com/.default"
+	ours := r.Method == http.MethodPost && r.ParseForm() == nil && strings.HasPrefix(r.PostForm.Get("scope")+" ", "https://storage.azure.com/.default ")
 	r.URL.Path = path
 	recorded := httptest.NewRecorder()
 	s.issuer.ServeHTTP(recorded, r)
