@@ -16,7 +16,12 @@
 //
 //   - Errors of the SDK contain the response of the token service, and its status in their text
 //     only. Both are read from the response itself, and an Error keeps a short code of it.
-//   - Access boundaries are requested here and not by package downscope of the SDK, which always
-//     uses https://sts.googleapis.com and computes the expiry by the machine's clock.
+//   - Package downscope of the SDK knows no token service but https://sts.googleapis.com. A transport
+//     sends its requests to the one of the endpoint. It counts the lifetime of a token from the
+//     response, by the machine's clock.
+//   - Tokens are kept here. auth.NewCachedTokenProvider holds a mutex while it requests one, so that
+//     other callers wait beyond their own deadlines, and does not forget a token that was refused.
+//   - The metadata server is asked here: DetectDefault of the SDK probes for it and asks it with
+//     HTTP clients of its own.
 //   - A token service on a loopback address is used only if the endpoint is on one.
 package identity

@@ -37,10 +37,9 @@ type Credentials struct {
 	name   func(ctx context.Context) string
 	source auth.TokenProvider
 
-	// client requests downscoped tokens at exchangeURL.
-	client      *http.Client
-	exchangeURL string
-	clock       clock.PassiveClock
+	// client requests downscoped tokens.
+	client *http.Client
+	clock  clock.PassiveClock
 
 	// turn guards token, also while a new one is requested.
 	turn  chan struct{}
@@ -60,7 +59,13 @@ func Connect(config cloud.Config, endpoint string, transport http.RoundTripper) 
 		return nil, err
 	}
 	exchange, _ := tokenServices(endpoint)
-	c.client, c.exchangeURL, c.clock = client, exchange+exchangePath, config.Clock
+	service, err := url.Parse(exchange)
+	if err != nil {
+		return nil, fmt.Errorf("reading the address of the token service: %w", err)
+	}
+	narrowing := *client
+	narrowing.Transport = sentTo(service, client.Transport)
+	c.client, c.clock = &narrowing, config.Clock
 	return c, nil
 }
 

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"cloud.google.com/go/auth"
+	"cloud.google.com/go/auth/credentials/downscope"
 	"k8s.io/utils/clock"
 	testclock "k8s.io/utils/clock/testing"
 
@@ -78,25 +79,24 @@ func TestNarrow(t *testing.T) {
 		return fmt.Sprintf(`{"access_token": "ya29.narrow", "expires_in": %d}`, seconds)
 	}
 	tests := map[string]narrowing{
-		"new":                             {[]string{good(3600)}, 0, false, "", "", time.Hour, 1, 1},
-		"kept":                            {[]string{good(3600)}, 0, true, "", "", time.Hour, 1, 1},
-		"kept and half over":              {[]string{good(1800)}, 0, true, "", "", 30 * time.Minute, 1, 1},
-		"kept and more than half over":    {[]string{good(1799), good(3599)}, 0, true, "", "", 3599 * time.Second, 2, 2},
-		"new and short":                   {[]string{good(60)}, 0, false, "", "", time.Minute, 1, 1},
-		"new and too short":               {[]string{good(59)}, 0, false, cloud.ClassTransient, "TokenExpires", 0, 1, 1},
-		"kept and always too short":       {[]string{good(59)}, 0, true, cloud.ClassTransient, "TokenExpires", 0, 2, 2},
-		"a person's":                      {[]string{`{"access_token": "ya29.narrow"}`}, 0, false, "", "", 42 * time.Minute, 1, 1},
-		"kept and refused":                {[]string{`{"error": "invalid_grant"}`, good(3600)}, 400, true, "", "", time.Hour, 2, 2},
-		"kept and refused otherwise":      {[]string{`{"error": "invalid_request"}`, good(3600)}, 400, true, "", "", time.Hour, 2, 2},
-		"refused":                         {[]string{`{"error": "invalid_grant", "error_description": "ya29.secret"}`}, 400, false, cloud.ClassAuthExpired, "invalid_grant", 0, 1, 1},
-		"not narrowed":                    {[]string{`{"error": "invalid_request", "error_description": "ya29.secret"}`}, 400, false, cloud.ClassInvalid, "invalid_request", 0, 1, 1},
-		"forbidden":                       {[]string{`{"error": {"status": "PERMISSION_DENIED"}}`}, 403, true, cloud.ClassDenied, "PERMISSION_DENIED", 0, 1, 1},
-		"too many":                        {[]string{`{"error": "slow_down"}`}, 429, true, cloud.ClassThrottled, "slow_down", 0, 1, 1},
-		"broken":                          {[]string{`{"error": "internal"}`}, 503, true, cloud.ClassTransient, "internal", 0, 1, 1},
-		"no token":                        {[]string{`{"expires_in": 3600}`}, 0, true, cloud.ClassTransient, "", 0, 1, 1},
-		"a token that expired long since": {[]string{`{"access_token": "ya29.narrow", "expires_in": -5}`}, 0, true, cloud.ClassTransient, "", 0, 1, 1},
-		"HTML":                            {[]string{`<html>`}, 0, true, cloud.ClassTransient, "", 0, 1, 1},
-		"no answer":                       {[]string{""}, 0, true, cloud.ClassTransient, "", 0, 1, 1},
+		"new":                          {[]string{good(3600)}, 0, false, "", "", time.Hour, 1, 1},
+		"kept":                         {[]string{good(3600)}, 0, true, "", "", time.Hour, 1, 1},
+		"kept and half over":           {[]string{good(1800)}, 0, true, "", "", 30 * time.Minute, 1, 1},
+		"kept and more than half over": {[]string{good(1799), good(3599)}, 0, true, "", "", 3599 * time.Second, 2, 2},
+		"new and short":                {[]string{good(60)}, 0, false, "", "", time.Minute, 1, 1},
+		"new and too short":            {[]string{good(59)}, 0, false, cloud.ClassTransient, "TokenExpires", 0, 1, 1},
+		"kept and always too short":    {[]string{good(59)}, 0, true, cloud.ClassTransient, "TokenExpires", 0, 2, 2},
+		"a person's":                   {[]string{`{"access_token": "ya29.narrow"}`}, 0, false, "", "", 42 * time.Minute, 1, 1},
+		"kept and refused":             {[]string{`{"error": "invalid_grant"}`, good(3600)}, 400, true, "", "", time.Hour, 2, 2},
+		"kept and refused otherwise":   {[]string{`{"error": "invalid_request"}`, good(3600)}, 400, true, "", "", time.Hour, 2, 2},
+		"refused":                      {[]string{`{"error": "invalid_grant", "error_description": "ya29.secret"}`}, 400, false, cloud.ClassAuthExpired, "invalid_grant", 0, 1, 1},
+		"not narrowed":                 {[]string{`{"error": "invalid_request", "error_description": "ya29.secret"}`}, 400, false, cloud.ClassInvalid, "invalid_request", 0, 1, 1},
+		"forbidden":                    {[]string{`{"error": {"status": "PERMISSION_DENIED"}}`}, 403, true, cloud.ClassDenied, "PERMISSION_DENIED", 0, 1, 1},
+		"too many":                     {[]string{`{"error": "slow_down"}`}, 429, true, cloud.ClassThrottled, "slow_down", 0, 1, 1},
+		"broken":                       {[]string{`{"error": "internal"}`}, 503, true, cloud.ClassTransient, "internal", 0, 1, 1},
+		"no token":                     {[]string{`{"expires_in": 3600}`}, 0, true, cloud.ClassTransient, "", 0, 1, 1},
+		"HTML":                         {[]string{`<html>`}, 0, true, cloud.ClassTransient, "", 0, 1, 1},
+		"no answer":                    {[]string{""}, 0, true, cloud.ClassTransient, "", 0, 1, 1},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -113,25 +113,31 @@ func (n narrowing) run(t *testing.T) {
 	from := &source{expires: now.Add(42 * time.Minute)}
 	c := newCredentials(from, nil)
 	c.client = &http.Client{Transport: tokenTransport(service)}
-	c.exchangeURL, c.clock = "https://sts.googleapis.com/v1/token", testclock.NewFakePassiveClock(now)
+	c.clock = testclock.NewFakePassiveClock(now)
 	if n.cached {
 		if _, _, err := c.Get(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
-	got, err := c.Narrow(t.Context(), Boundary{Resource: "//storage.googleapis.com/projects/_/buckets/b", Role: "roles/r", Condition: "true"}, time.Hour)
+	got, err := c.Narrow(t.Context(), downscope.AccessBoundaryRule{
+		AvailableResource: "//storage.googleapis.com/projects/_/buckets/b", AvailablePermissions: []string{"inRole:roles/r"},
+	}, time.Hour)
 	if len(service.sent) != n.sent || from.made != n.made {
 		t.Errorf("exchanges %q of %d tokens, want %d of %d", service.sent, from.made, n.sent, n.made)
 	}
 	if n.class == "" {
-		if err != nil || got.Value != "ya29.narrow" || got.ExpiresAt.Sub(now) != n.lives {
-			t.Errorf("token %q for %s, %v; want one for %s", got.Value, got.ExpiresAt.Sub(now), err, n.lives)
+		if err != nil || got.Value != "ya29.narrow" {
+			t.Fatalf("token %v, %v", got, err)
+		}
+		// The SDK counts from the response, by the machine's clock.
+		if late := got.Expiry.Sub(now) - n.lives; late < 0 || late > time.Minute/2 {
+			t.Errorf("a token for %s, want one for %s", got.Expiry.Sub(now), n.lives)
 		}
 		return
 	}
 	var e *Error
-	if !errors.As(err, &e) || e.Class != n.class || e.Code != n.code || got.Value != "" {
-		t.Fatalf("token %q, error %+v; want class %q and code %q", got.Value, err, n.class, n.code)
+	if !errors.As(err, &e) || e.Class != n.class || e.Code != n.code || got != nil {
+		t.Fatalf("token %v, error %+v; want class %q and code %q", got, err, n.class, n.code)
 	}
 	if text := fmt.Sprintf("%v %+v", err, e); strings.Contains(text, "ya29") {
 		t.Errorf("the error contains a token: %s", text)
@@ -144,7 +150,7 @@ func TestNarrowWithoutToken(t *testing.T) {
 	c := newCredentials(&source{err: io.ErrUnexpectedEOF}, nil)
 	c.client = &http.Client{Transport: tokenTransport(service)}
 	c.clock = testclock.NewFakePassiveClock(clock.RealClock{}.Now())
-	_, err := c.Narrow(t.Context(), Boundary{}, time.Hour)
+	_, err := c.Narrow(t.Context(), downscope.AccessBoundaryRule{}, time.Hour)
 	var e *Error
 	if !errors.As(err, &e) || e.Class != cloud.ClassAuthExpired || len(service.sent) > 0 {
 		t.Errorf("error %v after %d exchanges", err, len(service.sent))

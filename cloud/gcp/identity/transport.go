@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/shopfleet/shopfleet/cloud"
@@ -28,6 +29,16 @@ func (t RoundTripper) RoundTrip(r *http.Request) (*http.Response, error) { retur
 // NoRedirect refuses to follow redirects: their targets must not receive tokens or
 // signatures.
 func NoRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+
+// sentTo sends requests to a token service, also those of SDK code that knows Google's only.
+func sentTo(service *url.URL, next http.RoundTripper) http.RoundTripper {
+	return RoundTripper(func(r *http.Request) (*http.Response, error) {
+		out := r.Clone(r.Context())
+		out.URL.Scheme, out.URL.Host, out.Host = service.Scheme, service.Host, service.Host
+		out.URL.Path = strings.TrimSuffix(service.Path, "/") + r.URL.Path
+		return next.RoundTrip(out)
+	})
+}
 
 // tokenAnswer is the response to the last request for a token.
 type tokenAnswer struct {

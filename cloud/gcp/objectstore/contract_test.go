@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	realclock "k8s.io/utils/clock"
 	testclock "k8s.io/utils/clock/testing"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
@@ -84,7 +85,7 @@ type testEnv struct {
 
 func newTestEnv(t testing.TB, p preparation, options gcs.Options) *testEnv {
 	t.Helper()
-	clock := testclock.NewFakeClock(time.Date(2026, 3, 1, 2, 0, 0, 0, time.UTC))
+	clock := testclock.NewFakeClock(realclock.RealClock{}.Now()) // By which the SDK computes the expiry of tokens.
 	e := &testEnv{preparation: p, clock: clock, store: bucket.NewStore(clock), script: &faults.Script{}}
 	e.tokens = gce.New(fake.NewCloud(clock), gce.Options{Clock: clock})
 	p.add(e.tokens)

@@ -6,6 +6,9 @@ import (
 	"net/http"
 	"time"
 
+	"cloud.google.com/go/auth"
+	"cloud.google.com/go/auth/credentials/downscope"
+
 	"github.com/shopfleet/shopfleet/cloud"
 	"github.com/shopfleet/shopfleet/cloud/gcp/apierror"
 	"github.com/shopfleet/shopfleet/cloud/gcp/identity"
@@ -21,27 +24,28 @@ func (o *objects) SignRequests(ctx context.Context, wanted []cloud.ObjectRequest
 		return nil, apierror.Refuse(op, cloud.ClassInvalid, "%v", err)
 	}
 	latest := o.clock.Now().Add(life)
-	tokens := map[string]identity.Token{}
+	tokens := map[string]*auth.Token{}
 	for method, role := range map[string]string{http.MethodPut: "roles/storage.objectCreator", http.MethodGet: "roles/storage.objectViewer"} {
 		condition := o.condition(wanted, method)
 		if condition == "" {
 			continue
 		}
-		token, err := o.narrow(ctx, identity.Boundary{
-			Resource: "//storage.googleapis.com/projects/_/buckets/" + o.bucket, Role: role, Condition: condition,
+		token, err := o.narrow(ctx, downscope.AccessBoundaryRule{
+			AvailableResource: "//storage.googleapis.com/projects/_/buckets/" + o.bucket, AvailablePermissions: []string{"inRole:" + role},
+			Condition: &downscope.AvailabilityCondition{Expression: condition},
 		}, life)
 		if err != nil {
 			return nil, apierror.Classify(apierror.Failure{Op: op, Cause: err})
 		}
-		if token.ExpiresAt.After(latest) {
-			token.ExpiresAt = latest
+		if token.Expiry.After(latest) {
+			token.Expiry = latest
 		}
 		tokens[method] = token
 	}
 	out := make([]cloud.SignedRequest, 0, len(wanted))
 	for _, w := range wanted {
 		signed := cloud.SignedRequest{
-			Method: w.Method, URL: o.endpoint + "/" + o.bucket + "/" + o.prefix + w.Key, ExpiresAt: tokens[w.Method].ExpiresAt,
+			Method: w.Method, URL: o.endpoint + "/" + o.bucket + "/" + o.prefix + w.Key, ExpiresAt: tokens[w.Method].Expiry,
 			Header: map[string]string{"Authorization": "Bearer " + tokens[w.Method].Value},
 		}
 		if w.Method == http.MethodPut {
@@ -53,10 +57,10 @@ func (o *objects) SignRequests(ctx context.Context, wanted []cloud.ObjectRequest
 }
 
 // narrow requests a downscoped token within the timeout of a request.
-func (o *objects) narrow(ctx context.Context, b identity.Boundary, life time.Duration) (identity.Token, error) {
+func (o *objects) narrow(ctx context.Context, rule downscope.AccessBoundaryRule, life time.Duration) (*auth.Token, error) {
 	ctx, cancel := context.WithTimeout(ctx, identity.RequestTimeout)
 	defer cancel()
-	return o.credentials.Narrow(ctx, b, life)
+	return o.credentials.Narrow(ctx, rule, life)
 }
 
 // condition returns an expression that is true for the wanted objects of a method, and
