@@ -60,6 +60,9 @@ type ObjectRequest struct {
 	// Method is PUT, which never overwrites an object, or GET.
 	Method string
 	Key    string
+	// CRC32C is the checksum of the content to upload, its 4 bytes in base64. Empty if it is not
+	// known: buckets with a default retention refuse the upload then. Only S3 verifies it.
+	CRC32C string
 }
 
 // SignedRequest is a request that its holder may send without credentials. It is a secret.

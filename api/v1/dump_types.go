@@ -130,6 +130,13 @@ type DumpObject struct {
 	// expirationTime is the time at which the signed requests of the running Job expire.
 	// +optional
 	ExpirationTime *metav1.Time `json:"expirationTime,omitempty"`
+
+	// checksums holds the CRC-32C of the parts, in order, each in 4 bytes, all of them in base64.
+	// It is set once the bucket has refused a part without a checksum, as buckets with a default
+	// retention do. At most 1068 characters.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1068
+	Checksums string `json:"checksums,omitempty"`
 }
 
 // DumpObjectState is the progress of the upload of a dump.

@@ -24,6 +24,9 @@
 //     ever overwritten, and the hub compares sizes.
 //   - The file is read twice, because an upload cannot be undone. Reading and uploading
 //     must finish before the requests expire, except for parts that were uploaded before.
+//   - S3 takes no part without a checksum if the bucket has a default retention, and a presigned
+//     request takes no checksum that was not signed. The hub, which signs, does not have the file:
+//     the first attempt ends with the checksums of all parts, and the next one sends them.
 //   - Parts are transferred one at a time, to leave network and disk to the database.
 //   - An interrupted download is resumed at a part boundary. The checksum of the whole
 //     file shows whether the existing parts are right; if not, all parts are downloaded

@@ -15,6 +15,8 @@ type Error struct {
 	Status int
 	// Err contains no URL, no header, and of a response only the error code.
 	Err error
+	// Checksums are those of all parts, with the status ExitChecksums.
+	Checksums order.Checksums
 }
 
 func (e *Error) Error() string { return e.Err.Error() }
@@ -44,6 +46,8 @@ var (
 	errOther = errors.New("differs from the order")
 	// errAnswer means that the storage returned an error.
 	errAnswer = errors.New("the storage returned")
+	// errUnsummed means that the storage takes no part without a checksum.
+	errUnsummed = errors.New("the storage takes parts with checksums only")
 	// errCertificates means that the CA bundle contains no certificate.
 	errCertificates = errors.New("no certificate found")
 )

@@ -2,6 +2,7 @@ package transfer
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -24,8 +25,8 @@ type Process struct {
 	Out io.Writer
 }
 
-// Main executes an Order as a process, and writes any error to TerminationLog. The error
-// is one of Run's; Status returns its exit status.
+// Main executes an Order as a process, and writes any error to TerminationLog, or the checksums
+// that the error carries. The error is one of Run's; Status returns its exit status.
 func Main(ctx context.Context, p Process) error {
 	err := p.run(ctx)
 	if err == nil || p.TerminationLog == "" {
@@ -33,7 +34,11 @@ func Main(ctx context.Context, p Process) error {
 	}
 	// Outside a container there is no termination log.
 	if file, missing := os.OpenFile(p.TerminationLog, os.O_WRONLY|os.O_TRUNC, 0); missing == nil {
-		_, _ = fmt.Fprintln(file, err)
+		said := err.Error()
+		if e, ok := errors.AsType[*Error](err); ok && e.Status == order.ExitChecksums {
+			said = e.Checksums.String()
+		}
+		_, _ = fmt.Fprintln(file, said)
 		_ = file.Close()
 	}
 	return err

@@ -2,6 +2,7 @@ package transfer
 
 import (
 	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -52,6 +53,8 @@ func TestProcess(t *testing.T) {
 	write(p.Order, string(text))
 	expect(order.ExitGone, name+": file does not exist\n")
 	m.file(t, shop)
+	b.answers = []http.HandlerFunc{status(400, "<Code>InvalidRequest</Code>")}
+	expect(order.ExitChecksums, "ksgKMXT9MdRLEMxlfH9Egg==\n")
 	write(p.TerminationLog, "")
 	expect(order.ExitDone, "")
 	b.expect(t, stored())

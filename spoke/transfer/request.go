@@ -33,6 +33,9 @@ const (
 	// continueTimeout bounds the wait for 100-continue.
 	continueTimeout = 5 * time.Second
 
+	// checksumHeader is the header of S3 for the checksum of a part.
+	checksumHeader = "X-Amz-Checksum-Crc32c"
+
 	// reasonBytes is how much of a response is read for its error code.
 	reasonBytes = 4096
 )
@@ -125,6 +128,13 @@ func (m *mover) put(ctx context.Context, p order.Part, section *io.SectionReader
 	case http.StatusNotFound:
 		// The bucket does not exist.
 		return answer.failure(order.ExitRefused)
+	case http.StatusBadRequest:
+		// S3 returns it if the bucket has a default retention and the request has no checksum.
+		reason := answer.reason()
+		if reason == "InvalidRequest" && p.Request.Header[checksumHeader] == "" {
+			return failure(order.ExitChecksums, "%w", errUnsummed)
+		}
+		return answer.failed(order.ExitRefused, reason)
 	case http.StatusForbidden:
 		// Azure returns it if the signature allows to create blobs, but not to overwrite them.
 		if answer.Header.Get("x-ms-error-code") == "UnauthorizedBlobOverwrite" {
@@ -200,8 +210,10 @@ func finish(body io.ReadCloser) {
 // answer is a response of the storage.
 type answer struct{ *http.Response }
 
-func (a answer) failure(status int) error {
-	reason := a.reason()
+func (a answer) failure(status int) error { return a.failed(status, a.reason()) }
+
+// failed returns the error for a response whose error code was read.
+func (a answer) failed(status int, reason string) error {
 	if reason == "RequestTimeout" { // S3 returns it with status 400.
 		status = order.ExitRetry
 	}

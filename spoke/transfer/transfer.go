@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"io/fs"
 	"net/http"
@@ -70,6 +71,8 @@ type mover struct {
 	http     http.RoundTripper
 	clock    clock.Clock
 	progress *progress
+	// sums are the checksums of the parts of the file that was verified last.
+	sums order.Checksums
 }
 
 func newMover(o Options) (*mover, error) {
@@ -125,7 +128,10 @@ func (m *mover) send(ctx context.Context, root *os.Root) error {
 	for i, p := range m.order.Parts {
 		if p.Request != nil {
 			section := io.NewSectionReader(file, offset, p.Bytes)
-			if err := m.part(ctx, i, func(ctx context.Context) error { return m.put(ctx, p, section) }); err != nil {
+			err := m.part(ctx, i, func(ctx context.Context) error { return m.put(ctx, p, section) })
+			if Status(err) == order.ExitChecksums {
+				return &Error{Status: order.ExitChecksums, Err: err, Checksums: m.sums}
+			} else if err != nil {
 				return err
 			}
 		}
@@ -233,7 +239,7 @@ func (m *mover) resume(file *os.File) (first int, offset int64, err error) {
 	return first, offset, nil
 }
 
-// verify compares size and checksum of a file with the Order.
+// verify compares size and checksum of a file with the Order, and takes the checksums of its parts.
 func (m *mover) verify(ctx context.Context, file *os.File) error {
 	info, err := file.Stat()
 	if err != nil {
@@ -243,13 +249,17 @@ func (m *mover) verify(ctx context.Context, file *os.File) error {
 		return failure(order.ExitFinal, "%s has %d bytes, want %d: %w", m.order.File, info.Size(), m.order.Bytes, errOther)
 	}
 	m.progress.begin("checked", m.order.Bytes)
-	sum := sha256.New()
-	section := io.NewSectionReader(file, 0, m.order.Bytes)
-	if _, err := io.Copy(sum, &reader{stopped: ctx.Err, from: section, progress: m.progress}); err != nil {
-		if ctx.Err() != nil {
-			return ended(ctx)
+	sum, from := sha256.New(), &reader{stopped: ctx.Err, from: io.NewSectionReader(file, 0, m.order.Bytes), progress: m.progress}
+	m.sums = m.sums[:0]
+	for _, p := range m.order.Parts {
+		ofPart := crc32.New(crc32.MakeTable(crc32.Castagnoli))
+		if _, err := io.CopyN(io.MultiWriter(sum, ofPart), from, p.Bytes); err != nil {
+			if ctx.Err() != nil {
+				return ended(ctx)
+			}
+			return retry("reading the file: %w", err)
 		}
-		return retry("reading the file: %w", err)
+		m.sums = append(m.sums, ofPart.Sum32())
 	}
 	if hex.EncodeToString(sum.Sum(nil)) != m.order.SHA256 {
 		return failure(order.ExitFinal, "the checksum of %s: %w", m.order.File, errOther)

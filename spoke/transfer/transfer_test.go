@@ -3,6 +3,7 @@ package transfer
 import (
 	"encoding/pem"
 	"errors"
+	"hash/crc32"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -116,6 +117,8 @@ func TestAnswers(t *testing.T) {
 		"nowhere":      {always(status(301, "")), order.ExitRefused, order.ExitRefused, "returned 301", "", 0},
 		"not found":    {always(status(404, "<Code>NoSuchBucket</Code>")), order.ExitRefused, order.ExitGone, "returned 404 NoSuchBucket", "", 0},
 		"bad":          {always(status(400, "")), order.ExitRefused, order.ExitRefused, "returned 400", "", 0},
+		"no checksum": {always(status(400, "<Code>InvalidRequest</Code>")), order.ExitChecksums, order.ExitRefused,
+			"part 2 of 4: the storage takes parts with checksums only", "returned 400 InvalidRequest", 0},
 		"is there already": {always(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("X-Ms-Error-Code", "UnauthorizedBlobOverwrite") // Azure's word.
 			w.WriteHeader(http.StatusForbidden)
@@ -154,6 +157,34 @@ func TestAnswers(t *testing.T) {
 			m.expectFetched(t, c.fetching == order.ExitDone)
 		})
 	}
+}
+
+// TestChecksums checks that the checksums of all parts are reported to the hub, and that one that the hub has
+// signed is sent.
+func TestChecksums(t *testing.T) {
+	t.Parallel()
+	unsummed := status(400, "<Code>InvalidRequest</Code>")
+	b := newBucket(t, unsummed, unsummed)
+	m := newMove(t, order.Send, b.URL)
+	m.file(t, shop)
+	err := Run(t.Context(), Options{Order: m.order, Dir: m.dir, Clock: m.clock})
+	var want order.Checksums
+	for _, part := range parts() {
+		want = append(want, crc32.Checksum([]byte(part), crc32.MakeTable(crc32.Castagnoli)))
+	}
+	e, ok := errors.AsType[*Error](err)
+	if !ok || e.Status != order.ExitChecksums {
+		t.Fatalf("it ended with %v", err)
+	}
+	if diff := cmp.Diff(want, e.Checksums); diff != "" {
+		t.Errorf("checksums (-want +got):\n%s", diff)
+	}
+	for i := range m.order.Parts {
+		m.order.Parts[i].Request.Header[checksumHeader] = want.Of(i)
+	}
+	m.run(t, order.ExitRefused, "the storage returned 400 InvalidRequest")
+	m.run(t, order.ExitDone, "")
+	b.expect(t, stored())
 }
 
 // expectFetched expects the whole file and nothing else, or only the temporary file from

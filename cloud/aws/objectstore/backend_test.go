@@ -220,7 +220,7 @@ func (e *testEnv) backend(m *model) *objectstore.Backend {
 			t.Helper()
 			return awsobjects.Open(t.Context(), e.configure(t, o))
 		},
-		Refused: e.server.Refused, Prefixed: true,
+		Refused: e.server.Refused, Prefixed: true, DeletionRequests: 1,
 		Send: faults.InProcess(e.server).RoundTrip, Refusal: refuse, PageSize: e.server.SetPageSize,
 		Secrets:  []string{key, keyID, "X-Amz-Signature", "Signature=", "X-Amz-Credential"},
 		Validate: e.oracle.validate(), ValidateSkipReason: noOracle,
@@ -230,7 +230,7 @@ func (e *testEnv) backend(m *model) *objectstore.Backend {
 // classify returns the operation of a request.
 func classify(r *http.Request, _ []byte) faults.Op {
 	switch {
-	case "https://"+r.URL.Host == stsEndpoint:
+	case "https://"+r.URL.Host == stsEndpoint, r.URL.Query().Has("versions"):
 		return faults.OpOther
 	case r.Method == http.MethodPut:
 		return faults.OpPutObject

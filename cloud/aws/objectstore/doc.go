@@ -22,7 +22,10 @@
 //   - A signed request expires with the credentials that signed it. Credentials that expire within
 //     half of the requested lifetime are renewed first.
 //   - Requests are signed with the time of config.Clock. RequestTimeTooSkewed is AuthExpired.
-//   - With Object Lock a bucket keeps versions, and a deletion hides the object instead of failing.
-//     Only explicit refusals are Locked.
+//   - Where a bucket keeps versions, a deletion without a version would hide the object, a locked one too. Each
+//     deletion lists the versions of the object first, one request more. The markers that others leave are
+//     found by it only if the object is asked for: lists do not have hidden objects.
+//   - A bucket with a default retention takes no object without a checksum. One is sent where that was asked
+//     for, as a header: S3 ignores it in a presigned URL.
 //   - The owner of the bucket is not verified. Use an account for backups only.
 package objectstore

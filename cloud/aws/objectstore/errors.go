@@ -23,6 +23,8 @@ func checkAnswer(response *http.Response, body []byte) error {
 		good = response.StatusCode == http.StatusNoContent
 	case r.Method == http.MethodGet && r.URL.Query().Get("list-type") != "":
 		return wantRoot(body, "ListBucketResult")
+	case r.Method == http.MethodGet && r.URL.Query().Has("versions"):
+		return wantRoot(body, "ListVersionsResult")
 	default:
 		good = response.Header.Get("Etag") != ""
 	}
@@ -46,6 +48,8 @@ const (
 	codeExists = "PreconditionFailed"
 	// codeEmpty is the code of a GET of the first bytes of an empty object.
 	codeEmpty = "InvalidRange"
+	// codeUnsummed is the code, among others, of a PUT without a checksum to a bucket with a default retention.
+	codeUnsummed = "InvalidRequest"
 	// codeTooLarge and codeExistsOther are not from S3.
 	codeTooLarge    = "TooLarge"
 	codeExistsOther = "OtherContent"
@@ -68,6 +72,8 @@ func (c *client) fail(op string, changes bool, err error) *cloud.Error {
 		out.Class, out.Code = cloud.ClassLocked, "ObjectLocked"
 	case out.Code == "s3:ListObjectsV2":
 		out.Code = "s3:ListBucket"
+	case out.Code == "s3:ListObjectVersions":
+		out.Code = "s3:ListBucketVersions"
 	}
 	return out
 }

@@ -27,18 +27,23 @@ func codesOf(t *testing.T, err error) codes {
 	return codes{e.Class, e.Code}
 }
 
-// answered returns the errors of all methods when each request gets the same response.
+// answered returns the errors of all methods when each request gets the same response, but for the list of
+// versions before a deletion.
 func answered(t *testing.T, answer faults.Answer) (put, get, list, gone error) {
 	t.Helper()
 	e := newTestEnv(t)
-	e.script.Add(faults.Fault{Times: -1, Kind: faults.Refuse, Answer: answer})
+	const key = "shopfleet/key"
+	e.store.Put(key, []byte("x"))
+	for _, op := range []faults.Op{faults.OpPutObject, faults.OpGetObject, faults.OpListObjects, faults.OpDeleteObject} {
+		e.script.Add(faults.Fault{Op: op, Times: -1, Kind: faults.Refuse, Answer: answer})
+	}
 	objects := open(t, e.config())
-	put = objects.PutObject(t.Context(), "key", []byte("x"))
-	_, get = objects.GetObject(t.Context(), "key", 10)
+	put = objects.PutObject(t.Context(), key, []byte("x"))
+	_, get = objects.GetObject(t.Context(), key, 10)
 	for _, err := range objects.ListObjects(t.Context(), "") {
 		list = err
 	}
-	return put, get, list, objects.DeleteObject(t.Context(), "key")
+	return put, get, list, objects.DeleteObject(t.Context(), key)
 }
 
 // TestCodes checks that each error code of S3 maps to a class for put, get, list and delete.

@@ -95,7 +95,7 @@ func (m *model) request(r *http.Request) error {
 	}
 	input := m.Shapes[described.Input.Shape]
 	for key, values := range r.URL.Query() {
-		if key == "x-id" || strings.Contains(described.HTTP.RequestURI, key+"=") {
+		if key == "x-id" || strings.Contains(described.HTTP.RequestURI, "?"+key) {
 			continue
 		}
 		if err := m.value(input, "querystring", key, values); err != nil {
@@ -122,6 +122,8 @@ func operation(r *http.Request, path string) string {
 	switch {
 	case path == "/" && r.URL.Query().Get("list-type") == "2":
 		return "ListObjectsV2"
+	case path == "/" && r.URL.Query().Has("versions"):
+		return "ListObjectVersions"
 	case path == "/":
 		return "ListObjects"
 	case r.Method == http.MethodPut:

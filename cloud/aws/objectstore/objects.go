@@ -3,7 +3,10 @@ package objectstore
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
+	"encoding/binary"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"iter"
 	"strings"
@@ -17,20 +20,21 @@ import (
 // maxWhole is the most that PutObject and GetObject take, in bytes.
 const maxWhole = 1 << 20
 
-// PutObject implements cloud.ObjectStore. Where something is there already it is read.
+// PutObject implements cloud.ObjectStore. Where something is there already it is read. A checksum is sent
+// only to a bucket that refuses objects without one: not every compatible service knows it.
 func (c *client) PutObject(ctx context.Context, key string, content []byte) error {
 	const op = "PutObject"
 	if err := allowed(op, key, int64(len(content))); err != nil {
 		return err
 	}
-	_, err := c.s3.PutObject(ctx, &s3.PutObjectInput{
-		Bucket: &c.bucket, Key: aws.String(c.prefix + key), Body: bytes.NewReader(content), IfNoneMatch: aws.String("*"),
-	})
-	if err == nil {
-		return nil
+	failed := c.put(ctx, op, &s3.PutObjectInput{Key: aws.String(c.prefix + key)}, content)
+	if is(failed, codeUnsummed) {
+		raw := binary.BigEndian.AppendUint32(nil, crc32.Checksum(content, crc32.MakeTable(crc32.Castagnoli)))
+		failed = c.put(ctx, op, &s3.PutObjectInput{
+			Key: aws.String(c.prefix + key), ChecksumCRC32C: aws.String(base64.StdEncoding.EncodeToString(raw)),
+		}, content)
 	}
-	failed := c.fail(op, change, err)
-	if !is(failed, codeExists) {
+	if failed == nil || !is(failed, codeExists) {
 		return failed
 	}
 	there, err := c.get(ctx, op, key, int64(len(content)))
@@ -41,6 +45,15 @@ func (c *client) PutObject(ctx context.Context, key string, content []byte) erro
 		return refusal(op, cloud.ClassTransient, codeExists, fmt.Sprintf("what was under %q is gone again", key), err)
 	}
 	return err
+}
+
+// put sends a request to create an object.
+func (c *client) put(ctx context.Context, op string, in *s3.PutObjectInput, content []byte) error {
+	in.Bucket, in.Body, in.IfNoneMatch = &c.bucket, bytes.NewReader(content), aws.String("*")
+	if _, err := c.s3.PutObject(ctx, in); err != nil {
+		return c.fail(op, change, err)
+	}
+	return nil
 }
 
 // GetObject implements cloud.ObjectStore.
@@ -100,22 +113,6 @@ func (c *client) ListObjects(ctx context.Context, prefix string) iter.Seq2[cloud
 			}
 		}
 	}
-}
-
-// DeleteObject implements cloud.ObjectStore.
-func (c *client) DeleteObject(ctx context.Context, key string) error {
-	const op = "DeleteObject"
-	if err := allowed(op, key, 0); err != nil {
-		return err
-	}
-	_, err := c.s3.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &c.bucket, Key: aws.String(c.prefix + key)})
-	if err == nil {
-		return nil
-	}
-	if failed := c.fail(op, change, err); failed.Code != "NoSuchKey" {
-		return failed
-	}
-	return nil
 }
 
 // allowed returns an error for arguments that cloud.ObjectStore does not allow. No request is

@@ -80,6 +80,9 @@ func check(config cloud.Config) error {
 	return nil
 }
 
+// headerChecksum is the header of the checksum of an object.
+const headerChecksum = "X-Amz-Checksum-Crc32c"
+
 // timed signs with the time of a clock, and not with the time that the SDK passes.
 type timed struct {
 	signer *v4.Signer
@@ -97,5 +100,9 @@ func (t timed) SignHTTP(
 func (t timed) PresignHTTP(
 	ctx context.Context, credentials aws.Credentials, r *http.Request, payload, service, region string, _ time.Time, options ...func(*v4.SignerOptions),
 ) (string, http.Header, error) {
+	if r.Header.Get(headerChecksum) != "" {
+		// S3 ignores a checksum in the URL, where the signer would move it.
+		options = append(options, func(o *v4.SignerOptions) { o.DisableHeaderHoisting = true })
+	}
 	return t.signer.PresignHTTP(ctx, credentials, r, payload, service, region, t.clock.Now().UTC(), options...)
 }

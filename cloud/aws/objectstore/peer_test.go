@@ -29,11 +29,14 @@ import (
 // supports it.
 func TestPeer(t *testing.T) {
 	t.Parallel()
-	whole := gofakes3.New(s3mem.New()).Server()
+	whole := gofakes3.New(s3mem.New(), gofakes3.WithTimeSkewLimit(0)).Server() // Cases move the clock.
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if query := r.URL.Query(); query.Has("list-type") { // It has no pages of its own.
 			query.Set("max-keys", "2")
 			r.URL.RawQuery = query.Encode()
+		} else if query.Has("versions") {
+			serveVersions(whole, w, r)
+			return
 		}
 		whole.ServeHTTP(w, r)
 	}))
@@ -44,6 +47,14 @@ func TestPeer(t *testing.T) {
 		t.Helper()
 		return newPeer(t, server.URL, fmt.Sprintf("%s-%d", bucketName, buckets.Add(1))).backend(m)
 	})
+}
+
+// serveVersions serves a list of versions, whose root element has another name in gofakes3 than in S3.
+func serveVersions(whole http.Handler, w http.ResponseWriter, r *http.Request) {
+	answer := httptest.NewRecorder()
+	whole.ServeHTTP(answer, r)
+	w.WriteHeader(answer.Code)
+	_, _ = w.Write(bytes.ReplaceAll(answer.Body.Bytes(), []byte("ListBucketVersionsResult"), []byte("ListVersionsResult"))) // Who has gone does not get it.
 }
 
 // peer is a bucket of gofakes3, seen by its owner.
@@ -86,7 +97,7 @@ func (p *peer) backend(described *model) *objectstore.Backend {
 			}
 			return open(t, config), nil
 		},
-		Send: http.DefaultTransport.RoundTrip, Refusal: refuse, PageSize: func(int) {},
+		Send: http.DefaultTransport.RoundTrip, Refusal: refuse, PageSize: func(int) {}, DeletionRequests: 1,
 		Secrets:  []string{key, keyID, "X-Amz-Signature", "Signature=", "X-Amz-Credential"},
 		Validate: e.oracle.validate(), ValidateSkipReason: noOracle,
 		Unsupported: map[int]string{

@@ -59,6 +59,9 @@ func (c *client) signOne(ctx context.Context, w cloud.ObjectRequest, life time.D
 	key := aws.String(c.prefix + w.Key)
 	if w.Method == http.MethodPut {
 		in := &s3.PutObjectInput{Bucket: &c.bucket, Key: key, IfNoneMatch: aws.String("*")}
+		if w.CRC32C != "" {
+			in.ChecksumCRC32C = &w.CRC32C
+		}
 		return c.sign.PresignPutObject(ctx, in, s3.WithPresignExpires(life))
 	}
 	return c.sign.PresignGetObject(ctx, &s3.GetObjectInput{Bucket: &c.bucket, Key: key}, s3.WithPresignExpires(life))

@@ -34,6 +34,8 @@ type Backend struct {
 	// SigningRequests is the number of requests that signing one request costs: 0, or 1
 	// if the provider signs instead of the adapter.
 	SigningRequests int
+	// DeletionRequests is the number of reads before a deletion.
+	DeletionRequests int
 	// Validate checks a recorded request against the vendor's API description; if it is
 	// nil, ValidateSkipReason gives the reason.
 	Validate           func(call faults.Call) error

@@ -70,8 +70,8 @@ func permissionMissing(f *Fixture) {
 				f.Errorf("neither code nor message name the permission for %s: %v", op, err)
 			}
 		})
-		if n != 1 {
-			f.Errorf("%s: %d requests, want one", op, n)
+		if n != f.requestsOf(op) {
+			f.Errorf("%s: %d requests, want %d", op, n, f.requestsOf(op))
 		}
 		f.Script.Clear()
 	}

@@ -62,7 +62,11 @@ func (o *objects) SignRequests(_ context.Context, wanted []cloud.ObjectRequest, 
 	}
 	out := make([]cloud.SignedRequest, 0, len(wanted))
 	for _, w := range wanted {
-		out = append(out, o.store.sign(o.URL, w.Method, o.Prefix+w.Key, life))
+		signed := o.store.sign(o.URL, w.Method, o.Prefix+w.Key, life)
+		if w.CRC32C != "" {
+			signed.Header["Crc32c"] = w.CRC32C // It is not verified.
+		}
+		out = append(out, signed)
 	}
 	return out, nil
 }

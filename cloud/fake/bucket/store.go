@@ -44,11 +44,15 @@ type Object struct {
 type Store struct {
 	clock clock.PassiveClock
 
-	mu      sync.Mutex
+	mu sync.Mutex
+	// objects are the current ones, and older are the versions before them, the oldest first.
 	objects map[string]storedObject
-	serial  int64
-	dir     string
-	secret  []byte
+	older   map[string][]storedObject
+	// versioned is true for a bucket that keeps versions.
+	versioned bool
+	serial    int64
+	dir       string
+	secret    []byte
 }
 
 // storedObject is an object with its content.
@@ -56,11 +60,13 @@ type storedObject struct {
 	Object
 
 	content content
+	// marker is true for a version that stands for a deletion.
+	marker bool
 }
 
 // NewStore returns an empty bucket.
 func NewStore(clock clock.PassiveClock) *Store {
-	return &Store{clock: clock, objects: map[string]storedObject{}, secret: []byte("of this store")}
+	return &Store{clock: clock, objects: map[string]storedObject{}, older: map[string][]storedObject{}, secret: []byte("of this store")}
 }
 
 // SpillTo keeps contents of more than 1 MiB, from now on, in files of a directory.
@@ -107,6 +113,8 @@ func (s *Store) write(key string, from io.Reader, overwrite bool) (Object, error
 	case exists && !overwrite:
 		made.content.drop()
 		return Object{}, ErrExists
+	case exists && s.versioned:
+		s.older[key] = append(s.older[key], old)
 	case exists && old.Locked:
 		made.content.drop()
 		return Object{}, ErrLocked
@@ -163,7 +171,7 @@ func (s *Store) Page(prefix, after string, limit int) ([]Object, bool) {
 }
 
 // Delete deletes an object. It returns ErrMissing if there is no object, and ErrLocked if
-// it must stay.
+// it must stay. Where versions are kept it hides the object, a locked one too.
 func (s *Store) Delete(key string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -171,6 +179,9 @@ func (s *Store) Delete(key string) error {
 	switch {
 	case !ok:
 		return ErrMissing
+	case s.versioned:
+		s.hide(found)
+		return nil
 	case found.Locked:
 		return ErrLocked
 	}

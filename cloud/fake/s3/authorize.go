@@ -28,7 +28,11 @@ func (s *Server) asked(in *request) []iam.Request {
 		if in.URL.Query().Has("prefix") {
 			prefix["s3:prefix"] = []string{in.URL.Query().Get("prefix")}
 		}
-		return []iam.Request{{Action: "s3:ListBucket", Resource: s.arn(), Context: prefix}}
+		action := "s3:ListBucket"
+		if in.URL.Query().Has("versions") {
+			action = "s3:ListBucketVersions"
+		}
+		return []iam.Request{{Action: action, Resource: s.arn(), Context: prefix}}
 	}
 	action, use := "s3:GetObject", "kms:Decrypt"
 	switch in.Method {
@@ -36,6 +40,9 @@ func (s *Server) asked(in *request) []iam.Request {
 		action, use = "s3:PutObject", "kms:GenerateDataKey"
 	case http.MethodDelete:
 		action, use = "s3:DeleteObject", ""
+		if in.URL.Query().Has("versionId") {
+			action = "s3:DeleteObjectVersion"
+		}
 	}
 	out := []iam.Request{{Action: action, Resource: s.arn() + "/" + in.key}}
 	if s.KMSKey != "" && use != "" {

@@ -2,8 +2,10 @@
 //
 // # Purpose
 //
-//   - Server handles PUT, GET, HEAD and DELETE of objects and ListObjectsV2, with the error codes and
-//     request IDs of S3, with the bucket in the host name or in the path. PUT honours If-None-Match.
+//   - Server handles PUT, GET, HEAD and DELETE of objects, ListObjectsV2 and ListObjectVersions, with the
+//     error codes and request IDs of S3, with the bucket in the host name or in the path. PUT honours If-None-Match.
+//   - Where the store keeps versions, a DELETE without a version hides an object. With a default retention
+//     a PUT needs a checksum, and versions are not deleted before its end.
 //   - Requests must be signed with Signature Version 4, in headers or in the URL, with a known key, for
 //     the server's region and time.
 //   - A request is authorized by the policy of the key that signed it (iam.Policy), for the bucket's
@@ -12,13 +14,13 @@
 //
 // # Non-goals
 //
-// There are no versions, multipart uploads, chunked signatures, bucket policies or access lists. Unknown
+// There are no reads of versions, multipart uploads, chunked signatures, bucket policies or access lists. Unknown
 // parameters and x-amz headers are refused, never ignored.
 //
 // # Trade-offs
 //
-//   - Deleting a locked object fails with AccessDenied. S3 does that for versions only, and hides the
-//     object otherwise.
+//   - Deleting a locked object fails with AccessDenied in a bucket without versions. S3 has no locks there,
+//     but compatible services may.
 //   - Up to 64 MiB of the body of a refused request are read, because some clients would otherwise see a
 //     closed connection instead of the response.
 package s3

@@ -2,17 +2,26 @@ package s3
 
 import (
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/hex"
 	"errors"
 	"hash"
+	"hash/crc32"
 	"io"
 	"net/http"
 
 	"github.com/shopfleet/shopfleet/cloud/fake/bucket"
 )
 
-// errPayload is the error of a body whose digest differs from the signed one.
-var errPayload = errors.New("the body is not the signed one")
+// headerChecksum is the header of the CRC-32C of an object. S3 ignores it in the query of a presigned URL.
+const headerChecksum = "X-Amz-Checksum-Crc32c"
+
+var (
+	// errPayload is the error of a body whose digest differs from the signed one.
+	errPayload = errors.New("the body is not the signed one")
+	// errChecksum is the error of a body whose checksum differs from the one in the header.
+	errChecksum = errors.New("the body has another checksum")
+)
 
 // put creates an object; with If-None-Match: * it does not overwrite one.
 func (s *Server) put(w http.ResponseWriter, in *request) *fault {
@@ -26,6 +35,9 @@ func (s *Server) put(w http.ResponseWriter, in *request) *fault {
 		return refuse(http.StatusLengthRequired, "MissingContentLength", "You must provide the Content-Length HTTP header.")
 	case in.ContentLength > maxObject:
 		return refuse(http.StatusBadRequest, "EntityTooLarge", "Your proposed upload exceeds the maximum allowed size")
+	case s.DefaultRetention > 0 && in.Header.Get(headerChecksum) == "":
+		return refuse(http.StatusBadRequest, "InvalidRequest",
+			"Content-MD5 OR x-amz-checksum- HTTP header is required for Put Object requests with Object Lock parameters")
 	}
 	store := s.store.Replace
 	if condition == "*" {
@@ -34,14 +46,16 @@ func (s *Server) put(w http.ResponseWriter, in *request) *fault {
 			return existing() // Before the body is sent.
 		}
 	}
-	made, err := store(in.key, &body{from: in.Body, sum: sha256.New(), want: in.digest})
+	made, err := store(in.key, newBody(in))
 	switch {
 	case errors.Is(err, bucket.ErrExists):
 		return existing()
 	case errors.Is(err, bucket.ErrLocked):
-		return refuse(http.StatusForbidden, "AccessDenied", "Access Denied because object protected by object lock.")
+		return locked()
 	case errors.Is(err, errPayload):
 		return refuse(http.StatusBadRequest, "XAmzContentSHA256Mismatch", "The provided 'x-amz-content-sha256' header does not match what was computed.")
+	case errors.Is(err, errChecksum):
+		return refuse(http.StatusBadRequest, "BadDigest", "The CRC32C you specified did not match the calculated checksum.")
 	case err != nil:
 		return refuse(http.StatusBadRequest, "IncompleteBody", "You did not provide the number of bytes specified by the Content-Length HTTP header")
 	}
@@ -75,27 +89,45 @@ func (s *Server) get(w http.ResponseWriter, in *request) *fault {
 }
 
 func (s *Server) delete(w http.ResponseWriter, in *request) *fault {
+	if in.URL.Query().Has("versionId") {
+		return s.deleteVersion(w, in)
+	}
 	if err := s.store.Delete(in.key); errors.Is(err, bucket.ErrLocked) {
-		return refuse(http.StatusForbidden, "AccessDenied", "Access Denied because object protected by object lock.")
+		return locked()
 	}
 	w.WriteHeader(http.StatusNoContent)
 	return nil
 }
 
-// body is the body of a request. Unless it has the wanted digest, if any, it ends with
-// errPayload instead of io.EOF.
+// body is the body of a request. It ends with errPayload or errChecksum instead of io.EOF unless it has
+// the digest that is signed and the checksum that the request gives, if any.
 type body struct {
 	from io.Reader
 	sum  hash.Hash
 	want string
+	// crc32c and wantCRC32C are the checksum, wanted in base64.
+	crc32c     hash.Hash32
+	wantCRC32C string
+}
+
+func newBody(in *request) *body {
+	return &body{
+		from: in.Body, sum: sha256.New(), want: in.digest,
+		crc32c: crc32.New(crc32.MakeTable(crc32.Castagnoli)), wantCRC32C: in.Header.Get(headerChecksum),
+	}
 }
 
 // Read implements io.Reader.
 func (b *body) Read(p []byte) (int, error) {
 	n, err := b.from.Read(p)
 	_, _ = b.sum.Write(p[:n]) // A hash takes everything.
-	if errors.Is(err, io.EOF) && b.want != "" && hex.EncodeToString(b.sum.Sum(nil)) != b.want {
+	_, _ = b.crc32c.Write(p[:n])
+	switch {
+	case !errors.Is(err, io.EOF):
+	case b.want != "" && hex.EncodeToString(b.sum.Sum(nil)) != b.want:
 		return n, errPayload
+	case b.wantCRC32C != "" && base64.StdEncoding.EncodeToString(b.crc32c.Sum(nil)) != b.wantCRC32C:
+		return n, errChecksum
 	}
 	return n, err
 }

@@ -54,6 +54,8 @@ type Options struct {
 	Lookup func(id string) (Key, bool)
 	// KMSKey is the ARN of the key that the bucket encrypts objects with; empty is S3's own.
 	KMSKey string
+	// DefaultRetention is how long the bucket locks each new version; 0 means that it does not.
+	DefaultRetention time.Duration
 }
 
 // Server is S3. Its methods may be called at the same time.
@@ -157,10 +159,14 @@ func (s *Server) answer(w http.ResponseWriter, in *request) *fault {
 // route returns the handler of a request, or nil.
 func (s *Server) route(in *request) func(http.ResponseWriter, *request) *fault {
 	if in.key == "" {
-		if in.Method == http.MethodGet {
+		switch {
+		case in.Method != http.MethodGet:
+			return nil
+		case in.URL.Query().Has("versions"):
+			return s.listVersions
+		default:
 			return s.list
 		}
-		return nil
 	}
 	switch in.Method {
 	case http.MethodPut:
@@ -178,9 +184,11 @@ func (s *Server) route(in *request) func(http.ResponseWriter, *request) *fault {
 func known(in *request) *fault {
 	parameters := map[string]bool{"x-id": true}
 	if in.key == "" {
-		for _, name := range []string{"list-type", "prefix", "continuation-token"} {
+		for _, name := range []string{"list-type", "prefix", "continuation-token", "versions", "key-marker", "version-id-marker"} {
 			parameters[name] = true
 		}
+	} else if in.Method == http.MethodDelete {
+		parameters["versionId"] = true
 	}
 	for name := range in.URL.Query() {
 		if !parameters[name] && !isAuthentication(name) {
@@ -189,7 +197,7 @@ func known(in *request) *fault {
 	}
 	headers := map[string]bool{
 		"X-Amz-Date": true, "X-Amz-Content-Sha256": true, "X-Amz-Security-Token": true, "X-Amz-User-Agent": true,
-		"X-Amz-Checksum-Mode": true, "X-Amz-Sdk-Checksum-Algorithm": true,
+		"X-Amz-Checksum-Mode": true, "X-Amz-Sdk-Checksum-Algorithm": true, headerChecksum: true,
 	}
 	for name := range in.Header {
 		if strings.HasPrefix(name, "X-Amz-") && !headers[name] {

@@ -184,7 +184,7 @@ func unsignedHeader(in *request, signed string) string {
 	}
 	for name := range in.Header {
 		lower := strings.ToLower(name)
-		if strings.HasPrefix(lower, "x-amz-") && !slices.Contains(names, lower) {
+		if (strings.HasPrefix(lower, "x-amz-") || lower == "content-md5") && !slices.Contains(names, lower) {
 			return lower
 		}
 	}

@@ -34,6 +34,12 @@ func ToSend(ctx context.Context, objects cloud.ObjectStore, dump *v1.DumpFile, c
 	if err != nil {
 		return order.Order{}, err
 	}
+	var sums order.Checksums
+	if text := dump.Object.Checksums; text != "" {
+		if sums, err = order.ReadChecksums(text, len(sizes)); err != nil {
+			return order.Order{}, invalid("the dump has other parts than checksums: %v", err)
+		}
+	}
 	var requests []cloud.ObjectRequest
 	var missing []int
 	o := orderFor(order.Send, dump, sizes, caBundle)
@@ -49,7 +55,11 @@ func ToSend(ctx context.Context, objects cloud.ObjectStore, dump *v1.DumpFile, c
 			}
 		}
 		missing = append(missing, i)
-		requests = append(requests, cloud.ObjectRequest{Method: http.MethodPut, Key: key})
+		request := cloud.ObjectRequest{Method: http.MethodPut, Key: key}
+		if sums != nil {
+			request.CRC32C = sums.Of(i)
+		}
+		requests = append(requests, request)
 	}
 	return o, sign(ctx, objects, &o, signing{requests: requests, parts: missing, now: now})
 }

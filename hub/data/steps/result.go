@@ -16,11 +16,12 @@ const (
 	PollFirst = 5 * time.Second
 	pollLast  = time.Minute
 	// Transient is for errors that pass without intervention, Refused for those that need
-	// it, Quota for quotas, Member for a member that does not answer, NotConnected for one
-	// whose connection wakes the controller.
+	// it, Quota for quotas, Locked for locks, which last for days, Member for a member that
+	// does not answer, NotConnected for one whose connection wakes the controller.
 	Transient = apierror.ThrottledWait
 	Refused   = apierror.BlockedWait
 	Quota     = 10 * time.Minute
+	Locked    = 6 * time.Hour
 	Member    = 15 * time.Second
 
 	NotConnected = apierror.BlockedWait
@@ -83,8 +84,10 @@ func FromError(err error, what string) Result {
 		return RetryAfter(Refused, v1.ReasonAccountNotReady, "%s: the provider rejects the credentials%s", what, code(e))
 	case cloud.ClassDenied:
 		return RetryAfter(Refused, v1.ReasonCloudRefused, "%s: the provider denies permission%s", what, code(e))
-	case cloud.ClassInUse, cloud.ClassLocked:
-		return RetryAfter(Quota, v1.ReasonInUse, "%s: the resource is in use or locked%s", what, code(e))
+	case cloud.ClassLocked:
+		return RetryAfter(Locked, v1.ReasonInUse, "%s: a lock or a retention policy of the provider keeps it; it is deleted when that has ended%s", what, code(e))
+	case cloud.ClassInUse:
+		return RetryAfter(Quota, v1.ReasonInUse, "%s: the resource is in use%s", what, code(e))
 	case cloud.ClassNotFound:
 		if e.Code == accounts.CodeUnknownAccount {
 			// The account may be set soon, after a start of the hub.

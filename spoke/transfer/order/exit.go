@@ -15,4 +15,8 @@ const (
 	ExitRefused = 4
 	// ExitGone means that the file, or a part of it in the bucket, does not exist.
 	ExitGone = 5
+	// ExitChecksums means that the storage takes parts with signed checksums only. The process
+	// writes the Checksums of all parts instead of a reason. An Order whose requests have them
+	// may succeed.
+	ExitChecksums = 6
 )

@@ -76,7 +76,7 @@ func (f *facts) refusedBucket(name string, e *cloud.Error) metav1.Condition {
 func permissions(provider v1.Provider) string {
 	switch provider {
 	case v1.ProviderAWS:
-		return "s3:ListBucket there, and s3:GetObject, s3:PutObject and s3:DeleteObject below its prefix"
+		return "s3:ListBucket and s3:ListBucketVersions there, and s3:GetObject, s3:PutObject, s3:DeleteObject and s3:DeleteObjectVersion below its prefix"
 	case v1.ProviderGCP:
 		return "storage.objects.list, get, create and delete there"
 	default:

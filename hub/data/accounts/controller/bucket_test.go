@@ -39,7 +39,7 @@ func bucketTests() map[string]bucketTest {
 		"not there": {v1.ProviderAWS, of(cloud.ClassNotFound, "NoSuchBucket"), metav1.ConditionFalse, v1.ReasonBucketNotFound,
 			`bucket "dumps" does not exist: NoSuchBucket: create it, or correct spec.objectStorage`},
 		"refused by S3": {v1.ProviderAWS, of(cloud.ClassDenied, "AccessDenied"), metav1.ConditionFalse, v1.ReasonForbidden,
-			`the identity is not allowed to list bucket "dumps": AccessDenied: grant it s3:ListBucket there, and s3:GetObject, s3:PutObject and s3:DeleteObject below its prefix`},
+			`the identity is not allowed to list bucket "dumps": AccessDenied: grant it s3:ListBucket and s3:ListBucketVersions there, and s3:GetObject, s3:PutObject, s3:DeleteObject and s3:DeleteObjectVersion below its prefix`},
 		"refused by Cloud Storage": {v1.ProviderGCP, of(cloud.ClassDenied, ""), metav1.ConditionFalse, v1.ReasonForbidden,
 			`the identity is not allowed to list bucket "dumps": grant it storage.objects.list, get, create and delete there`},
 		"refused by Azure": {v1.ProviderAzure, of(cloud.ClassDenied, ""), metav1.ConditionFalse, v1.ReasonForbidden,

@@ -101,11 +101,11 @@ func (s Sender) Advance(ctx context.Context) (steps.Result, error) {
 			return s.memberError(err), nil
 		}
 	}
-	return s.resultOf(ctx, job.Name, out), nil
+	return s.resultOf(ctx, job, out), nil
 }
 
 // resultOf returns the result for a Job that has ended or is late.
-func (s Sender) resultOf(ctx context.Context, job string, out memberjob.Outcome) steps.Result {
+func (s Sender) resultOf(ctx context.Context, job *batchv1.Job, out memberjob.Outcome) steps.Result {
 	switch {
 	case out.Succeeded:
 		sealed, err := dumps.Seal(ctx, s.Bucket, s.Owner.Hub, s.Backup)
@@ -117,19 +117,43 @@ func (s Sender) resultOf(ctx context.Context, job string, out memberjob.Outcome)
 			o.State, o.ExpirationTime = v1.DumpSent, nil
 			return steps.Result{}
 		}
-		return s.retry("the Job %s sent the dump, and not all of it is in the bucket", job)
+		return s.retry("the Job %s sent the dump, and not all of it is in the bucket", job.Name)
 	case out.Ended && (out.ExitCode == order.ExitFinal || out.ExitCode == order.ExitGone):
 		s.Backup.Status.Dump.Object.ExpirationTime = nil
 		reason := v1.ReasonDumpFailed // The file is not the dump: it cannot be restored from its claim either.
 		if out.ExitCode == order.ExitGone {
 			reason = v1.ReasonDumpMissing
 		}
-		return steps.Fail(reason, "the Job %s cannot send the dump: %s", job, cmp.Or(out.Message, out.Why))
+		return steps.Fail(reason, "the Job %s cannot send the dump: %s", job.Name, cmp.Or(out.Message, out.Why))
+	case out.Ended && out.ExitCode == order.ExitChecksums:
+		return s.takeChecksums(ctx, job)
 	case !out.Ended:
-		return s.retry("the Job %s has not sent the dump in time: %s", job, cmp.Or(out.Why, "it has not ended"))
+		return s.retry("the Job %s has not sent the dump in time: %s", job.Name, cmp.Or(out.Why, "it has not ended"))
 	default:
-		return s.retry("the Job %s has not sent all of the dump: %s", job, cmp.Or(out.Message, out.Why, "it does not say why"))
+		return s.retry("the Job %s has not sent all of the dump: %s", job.Name, cmp.Or(out.Message, out.Why, "it does not say why"))
 	}
+}
+
+// takeChecksums stores the checksums that a Job found, with which the next one sends.
+func (s Sender) takeChecksums(ctx context.Context, job *batchv1.Job) steps.Result {
+	ctx, cancel := context.WithTimeout(ctx, memberTimeout)
+	defer cancel()
+	ends, err := memberjob.Ends(ctx, s.Reader, job)
+	if err != nil {
+		return s.memberError(err)
+	}
+	said := ""
+	if len(ends) > 0 {
+		said = ends[len(ends)-1].Message
+	}
+	sums, err := order.ReadChecksums(said, len(order.Sizes(s.Backup.Status.Dump.Bytes)))
+	if err != nil {
+		return s.retry("the bucket takes parts with checksums only, and the Job %s does not say them", job.Name)
+	}
+	s.Backup.Status.Dump.Object.Checksums = sums.String()
+	result := s.retry("the bucket takes parts with checksums only: the next Job sends those that the Job %s found", job.Name)
+	result.Wait = steps.PollFirst
+	return result
 }
 
 // retry counts an attempt that did not send all of it, and waits for the next one: the

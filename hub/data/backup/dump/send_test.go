@@ -36,7 +36,7 @@ func (e *testEnv) sends(t *testing.T) {
 	if diff := cmp.Diff(object, *e.stored.Dump.Object); diff != "" {
 		t.Errorf("stored (-want +got):\n%s", diff)
 	}
-	secret, o := e.order(t)
+	secret, o := e.order(t, sendJob)
 	if o.Parts[0].Request == nil || o.ExpiresAt.After(object.ExpirationTime.Time) {
 		t.Errorf("the order expires %s", o.ExpiresAt)
 	}
@@ -69,11 +69,11 @@ func (e *testEnv) sends(t *testing.T) {
 	}
 }
 
-// order returns the order of the Job that sends first.
-func (e *testEnv) order(t *testing.T) (*corev1.Secret, order.Order) {
+// order returns the order of a Job that sends.
+func (e *testEnv) order(t *testing.T, job string) (*corev1.Secret, order.Order) {
 	t.Helper()
 	secret := &corev1.Secret{}
-	if !e.Exists(t, sendJob, secret) {
+	if !e.Exists(t, job, secret) {
 		t.Fatal("there is no order")
 	}
 	o, err := order.Read(secret.Data[order.FileName])
@@ -98,10 +98,11 @@ func (e *testEnv) sendEnds(t *testing.T) {
 		change func(*testing.T)
 		want   steps.Result
 	}{
-		"the network": {ends(order.ExitRetry, "no route to the storage"),
-			retry(steps.Transient, "the Job %s has not sent all of the dump: no route to the storage")},
+		"the network": {ends(order.ExitRetry, "no route to the storage"), retry(steps.Transient, "the Job %s has not sent all of the dump: no route to the storage")},
 		"refused": {ends(order.ExitRefused, "refused"),
 			retry(steps.Transient, "the Job %s has not sent all of the dump: refused")},
+		"no checksums, and none said": {ends(order.ExitChecksums, "none"), retry(steps.Transient, "the bucket takes parts with checksums only, and the Job %s does not say them")},
+		"no checksums":                {ends(order.ExitChecksums, "AAAAAQ==\n"), retry(steps.PollFirst, "the bucket takes parts with checksums only: the next Job sends those that the Job %s found")},
 		"expired": {after(55*time.Minute, ends(order.ExitRefused, "refused")),
 			retry(steps.PollFirst, "the Job %s has not sent all of the dump: refused")},
 		"killed": {ends(137, ""),
@@ -152,9 +153,13 @@ func (e *testEnv) succeedsThen(t *testing.T) {
 	if got := e.object().Attempt; got != 1 {
 		t.Errorf("attempt %d", got)
 	}
-	want := steps.RetryAfter(steps.PollFirst, v1.ReasonSending, "the Job %s sends the dump", scheduledJob+"-send-1")
+	second := scheduledJob + "-send-1"
+	want := steps.RetryAfter(steps.PollFirst, v1.ReasonSending, "the Job %s sends the dump", second)
 	if next := e.send(t); next != want {
 		t.Errorf("the next attempt: %+v", next)
+	}
+	if _, o := e.order(t, second); o.Parts[0].Request.Header["Crc32c"] != e.object().Checksums {
+		t.Errorf("the next attempt sends the checksum %q, want %q", o.Parts[0].Request.Header["Crc32c"], e.object().Checksums)
 	}
 	e.putPart()
 	e.endSend(t, order.ExitDone, "sent")
@@ -184,14 +189,14 @@ func (e *testEnv) restart(t *testing.T) {
 	e.resetToSend(t)
 	e.process.Refuse("create jobs.batch", errors.New("the hub ends"))
 	e.send(t)
-	_, first := e.order(t)
+	_, first := e.order(t, sendJob)
 	e.backup.Status = e.stored
 	e.process.Refuse("create jobs.batch", nil)
 	e.Clock.Step(10 * time.Minute)
 	if result := e.send(t); result.Reason != v1.ReasonSending || e.object().Attempt != 0 || !e.object().ExpirationTime.Time.Equal(now().Add(70*time.Minute)) {
 		t.Fatalf("result %+v, object %+v", result, e.object())
 	}
-	if _, o := e.order(t); !o.ExpiresAt.After(first.ExpiresAt) {
+	if _, o := e.order(t, sendJob); !o.ExpiresAt.After(first.ExpiresAt) {
 		t.Error("the order of the first attempt is still there")
 	}
 	// It ends, and is deleted before the hub reads it: the result of its check is lost.
@@ -200,7 +205,7 @@ func (e *testEnv) restart(t *testing.T) {
 	if result := e.send(t); result.Reason != v1.ReasonSending {
 		t.Fatalf("result %+v", result)
 	}
-	if _, o := e.order(t); o.Parts[0].Request != nil {
+	if _, o := e.order(t, sendJob); o.Parts[0].Request != nil {
 		t.Error("a part in the bucket is sent again")
 	}
 	e.endSend(t, order.ExitDone, "sent")
@@ -223,7 +228,7 @@ func (e *testEnv) notCreated(t *testing.T) {
 		if result := e.send(t); result.Reason != v1.ReasonClusterUnreachable || result.Wait != tt.wait {
 			t.Errorf("after %s: result %+v, want a wait of %s", tt.after, result, tt.wait)
 		}
-		_, o := e.order(t)
+		_, o := e.order(t, sendJob)
 		if expires := e.object().ExpirationTime.Time; !expires.Equal(now().Add(tt.expires)) || o.ExpiresAt.After(expires) {
 			t.Errorf("after %s: expires %s, and the order %s", tt.after, expires, o.ExpiresAt)
 		}
