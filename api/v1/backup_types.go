@@ -1,6 +1,9 @@
 package v1
 
-import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+import (
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
 
 // BackupMethod is the way a database is backed up.
 //
@@ -338,6 +341,14 @@ type VolumeSnapshot struct {
 	Copies []CloudSnapshot `json:"copies,omitempty"`
 }
 
+// SnapshotMissing is the state of a snapshot that was Ready, and that the cloud does not have any more.
+const SnapshotMissing = "Missing"
+
+// IsMissing reports whether the cloud does not have a backup any more that was complete, where it was made.
+func (b *Backup) IsMissing() bool {
+	return b.Status.Phase.IsSuccessful() && meta.IsStatusConditionFalse(b.Status.Conditions, ConditionReady)
+}
+
 // CloudSnapshot is a snapshot in a cloud, or the state of the attempt to create it.
 type CloudSnapshot struct {
 	// region is the region of the snapshot. At most 63 characters.
@@ -355,8 +366,9 @@ type CloudSnapshot struct {
 	// +kubebuilder:validation:MaxLength=512
 	ID string `json:"id,omitempty"`
 
-	// state is the progress of the snapshot: Creating, Taken, Ready, Failed or Deleting.
-	// Empty means that the snapshot is not known to exist. At most 16 characters.
+	// state is the progress of the snapshot: Creating, Taken, Ready, Failed or Deleting; or
+	// Missing, once the cloud does not have it any more. Empty means that the snapshot is not
+	// known to exist. At most 16 characters.
 	// +optional
 	// +kubebuilder:validation:MaxLength=16
 	State string `json:"state,omitempty"`

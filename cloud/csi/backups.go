@@ -8,7 +8,7 @@ import (
 	"github.com/shopfleet/shopfleet/cloud"
 )
 
-// RegionsOf returns the regions that have each snapshot of a Backup.
+// RegionsOf returns the regions that have each snapshot of a Backup, as far as it is known.
 func RegionsOf(b *v1.Backup) []string {
 	var regions []string
 	for i := range b.Status.Snapshots {
@@ -16,6 +16,9 @@ func RegionsOf(b *v1.Backup) []string {
 		in := []string{s.Region}
 		if CapabilitiesOf(b.Status.Provider).Copy == CopyByLocation && len(b.Spec.CopyToRegions) > 0 {
 			in = b.Spec.CopyToRegions[:1] // The data is there, although the snapshot is listed in its own region.
+		}
+		if s.State == v1.SnapshotMissing {
+			in = nil
 		}
 		for _, c := range s.Copies {
 			if c.State == string(cloud.StateReady) {
@@ -34,6 +37,9 @@ func RegionsOf(b *v1.Backup) []string {
 // be created in a region; empty if neither exists there.
 func SnapshotIn(region string, b *v1.BackupStatus, s *v1.VolumeSnapshot) string {
 	if CapabilitiesOf(b.Provider).Copy == CopyByLocation || s.Region == region {
+		if s.State == v1.SnapshotMissing {
+			return ""
+		}
 		return s.ID
 	}
 	for _, c := range s.Copies {

@@ -35,7 +35,10 @@
 // # Trade-offs
 //
 //   - Snapshots have no watch. A Backup that is under way is reconciled every five
-//     seconds at first, and every minute when it takes long.
+//     seconds at first, and every minute when it takes long. Complete Backups are compared with one
+//     list for each account and region an hour, in a queue of the account. Only a look that finds
+//     nothing makes a snapshot Missing: a list may leave it out for its tags. The phase stays, and
+//     what is there again is good again, because an account may be the wrong one for a while.
 //   - A pass that requests snapshots, or the Job that sends a dump, writes the status at most
 //     twice: the intent before, the response after. All other passes write at most once.
 //   - A database is not held while its snapshot is taken: both engines recover from any

@@ -28,6 +28,7 @@ import (
 
 const (
 	controllerName = "backup"
+	auditName      = "backup-audit"
 	// activeByMember indexes the Backups that are under way by their member.
 	activeByMember = "active-by-member"
 )
@@ -77,7 +78,7 @@ func NewReconciler(c client.Client, options Options) *Reconciler {
 }
 
 // Setup adds the controller to the hub's own manager, whose cache holds Backups,
-// Restores, EcommerceApps and MemberClusters.
+// Restores, EcommerceApps, MemberClusters and CloudAccounts.
 func Setup(ctx context.Context, mgr ctrl.Manager, options Options) error {
 	r := NewReconciler(mgr.GetClient(), options)
 	if err := mgr.GetFieldIndexer().IndexField(ctx, &v1.Backup{}, activeByMember, activeIn); err != nil {
@@ -95,6 +96,28 @@ func Setup(ctx context.Context, mgr ctrl.Manager, options Options) error {
 		Complete(keyedqueue.Router{To: keyed, KeyOf: r.clusterOf})
 	if err != nil {
 		return fmt.Errorf("adding the controller of backups: %w", err)
+	}
+	return setupAudit(ctx, mgr, r)
+}
+
+// setupAudit adds the audit of completed Backups, with a queue for each account. Clouds have no watch: it
+// begins when an account changes, and runs at a period from then on.
+func setupAudit(ctx context.Context, mgr ctrl.Manager, r *Reconciler) error {
+	if err := mgr.GetFieldIndexer().IndexField(ctx, &v1.Backup{}, completedByAccount, completedIn); err != nil {
+		return fmt.Errorf("indexing backups by account: %w", err)
+	}
+	keyed := keyedqueue.NewKeyed(keyedqueue.Options{Name: auditName, Reconciler: &auditor{Reconciler: r}, Workers: 1, Logger: r.options.Logger})
+	if err := mgr.Add(keyed); err != nil {
+		return fmt.Errorf("adding the queues of the audit: %w", err)
+	}
+	err := builder.ControllerManagedBy(mgr).
+		Named(auditName+"-router").
+		For(&v1.CloudAccount{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Complete(keyedqueue.Router{To: keyed, KeyOf: func(_ context.Context, request reconcile.Request) (string, error) {
+			return request.Name, nil
+		}})
+	if err != nil {
+		return fmt.Errorf("adding the audit of backups: %w", err)
 	}
 	return nil
 }

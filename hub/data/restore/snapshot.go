@@ -64,7 +64,13 @@ func (w *work) chooseSnapshots(ctx context.Context) steps.Result {
 
 // missingIn returns the result for a Backup without a snapshot in a region.
 func missingIn(region string, b *v1.Backup, s *v1.VolumeSnapshot) steps.Result {
+	if s.State == v1.SnapshotMissing && s.Region == region {
+		return steps.Fail(v1.ReasonSnapshotMissing, "the cloud does not have the snapshot of Backup %q in %s any more", b.Name, region)
+	}
 	for _, c := range s.Copies {
+		if c.Region == region && c.State == v1.SnapshotMissing {
+			return steps.Fail(v1.ReasonSnapshotMissing, "the cloud does not have the copy of Backup %q in %s any more", b.Name, region)
+		}
 		if c.Region == region && c.State == string(cloud.StateFailed) {
 			return steps.Fail(v1.ReasonSnapshotMissing, "Backup %q has no snapshot in %s, because the copy failed: %s", b.Name, region, c.Message)
 		}

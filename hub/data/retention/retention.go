@@ -33,6 +33,9 @@ const (
 	StateCompleted State = "Completed"
 	StateFailed    State = "Failed"
 	StateDeleting  State = "Deleting"
+	// StateMissing means that the cloud does not have the snapshot any more. The backup replaces no
+	// other, and what may be left of it is not deleted: a user decides.
+	StateMissing State = "Missing"
 )
 
 // Backup is the part of a backup that retention considers.

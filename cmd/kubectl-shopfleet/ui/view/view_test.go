@@ -68,6 +68,8 @@ func TestLoss(t *testing.T) {
 			s.Snapshots = []v1.VolumeSnapshot{snapshots(cloud.StateReady, "eu", "us")}
 			s.Conditions = []metav1.Condition{{Type: v1.ConditionRestorable, Status: metav1.ConditionFalse}}
 		}, "everything", "", ""},
+		"one whose copy is left":       {missing(cloud.StateReady), "the last 5h", "us", ""},
+		"one of which nothing is left": {missing(v1.SnapshotMissing), "everything", "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			taken := metav1.NewTime(now().Add(-5 * time.Hour))
@@ -90,6 +92,15 @@ func TestLoss(t *testing.T) {
 				t.Errorf("at best %q, want %q", row.AtBest, tt.atBest)
 			}
 		})
+	}
+}
+
+// missing returns a change to a backup that the cloud does not have any more in its region, with a copy in a state.
+func missing(copied cloud.State) func(*v1.BackupStatus) {
+	return func(s *v1.BackupStatus) {
+		s.Snapshots = []v1.VolumeSnapshot{snapshots(copied, "eu", "us")}
+		s.Snapshots[0].State = v1.SnapshotMissing
+		s.Conditions = []metav1.Condition{{Type: v1.ConditionReady, Status: metav1.ConditionFalse}}
 	}
 }
 

@@ -131,11 +131,11 @@ func pointInTime(b *v1.Backup) time.Time {
 	return b.CreationTimestamp.Time
 }
 
-// newest returns the newest Backup in a phase that fulfills a condition, or nil.
-func newest(mine []*v1.Backup, in func(v1.BackupPhase) bool) *v1.Backup {
+// newest returns the newest Backup that fulfills a condition, or nil.
+func newest(mine []*v1.Backup, is func(*v1.Backup) bool) *v1.Backup {
 	var found *v1.Backup
 	for _, b := range mine {
-		if in(b.Status.Phase) && b.DeletionTimestamp.IsZero() && (found == nil || pointInTime(found).Before(pointInTime(b))) {
+		if is(b) && b.DeletionTimestamp.IsZero() && (found == nil || pointInTime(found).Before(pointInTime(b))) {
 			found = b
 		}
 	}
@@ -144,10 +144,13 @@ func newest(mine []*v1.Backup, in func(v1.BackupPhase) bool) *v1.Backup {
 
 // newestGood returns the newest Backup that can be restored where it is, and newestFailed the
 // newest that failed; nil if there is none.
-func newestGood(mine []*v1.Backup) *v1.Backup { return newest(mine, v1.BackupPhase.IsSuccessful) }
+func newestGood(mine []*v1.Backup) *v1.Backup { return newest(mine, isGood) }
 func newestFailed(mine []*v1.Backup) *v1.Backup {
-	return newest(mine, func(p v1.BackupPhase) bool { return p == v1.BackupFailed })
+	return newest(mine, func(b *v1.Backup) bool { return b.Status.Phase == v1.BackupFailed })
 }
+
+// isGood reports whether a Backup was successful, and the cloud still has it.
+func isGood(b *v1.Backup) bool { return b.Status.Phase.IsSuccessful() && !b.IsMissing() }
 
 // catalog returns the input of the retention decision about the Backups of one cluster and method.
 func (in input) catalog(c clusterMethod, mine []*v1.Backup) retention.Catalog {
@@ -169,6 +172,8 @@ func stateOf(b *v1.Backup) retention.State {
 	switch {
 	case !b.DeletionTimestamp.IsZero():
 		return retention.StateDeleting
+	case b.IsMissing():
+		return retention.StateMissing
 	case b.Status.Phase.IsSuccessful():
 		return retention.StateCompleted
 	case b.Status.Phase == v1.BackupFailed:

@@ -219,6 +219,9 @@ func (in input) cluster(decision *Decision, when schedule.Schedule, c clusterMet
 	if p := in.restorable(c.name, mine); p.reason != "" {
 		found = append(found, p)
 	}
+	if p := missing(c.name, mine); p.reason != "" {
+		found = append(found, p)
+	}
 	decision.Clusters = append(decision.Clusters, history)
 	if p, at := in.exposure(c.name, history, mine); p.reason != "" {
 		found = append(found, p)
@@ -314,7 +317,7 @@ func (d *Decision) condition(all []problem, unknown []string) metav1.Condition {
 // weight orders the reasons of problems: the heaviest is the reason of the condition.
 func weight(reason string) int {
 	return slices.Index([]string{
-		v1.ReasonNotOffsite, v1.ReasonNotAttachable, v1.ReasonNotRestorable, v1.ReasonBackupTooOld, v1.ReasonNoBackup, v1.ReasonDatabaseLost,
+		v1.ReasonNotOffsite, v1.ReasonNotAttachable, v1.ReasonNotRestorable, v1.ReasonSnapshotMissing, v1.ReasonBackupTooOld, v1.ReasonNoBackup, v1.ReasonDatabaseLost,
 	}, reason)
 }
 

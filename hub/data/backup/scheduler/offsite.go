@@ -110,7 +110,7 @@ func (in input) missing(c clusterMethod, place string, b *v1.Backup) string {
 	}
 	for i := range b.Status.Snapshots {
 		for _, copied := range b.Status.Snapshots[i].Copies {
-			if copied.Region == place && copied.State == string(cloud.StateFailed) {
+			if copied.Region == place && (copied.State == string(cloud.StateFailed) || copied.State == v1.SnapshotMissing) {
 				return copied.Message
 			}
 		}

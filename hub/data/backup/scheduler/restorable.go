@@ -2,6 +2,7 @@ package scheduler
 
 import (
 	"fmt"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -34,4 +35,17 @@ func (in input) restorable(cluster string, mine []*v1.Backup) problem {
 		return problem{}
 	}
 	return problem{c.Reason, fmt.Sprintf("%s: the newest successful backup, %s: %s", cluster, good.Name, c.Message)}
+}
+
+// missing returns a problem if the newest backup of a cluster is not in the cloud any more.
+func missing(cluster string, mine []*v1.Backup) problem {
+	gone, good := newest(mine, (*v1.Backup).IsMissing), newestGood(mine)
+	if gone == nil || good != nil && !pointInTime(good).Before(pointInTime(gone)) {
+		return problem{}
+	}
+	left := "no other is left"
+	if good != nil {
+		left = fmt.Sprintf("the newest one that is left, %s, is of %s", good.Name, pointInTime(good).UTC().Format(time.RFC3339))
+	}
+	return problem{v1.ReasonSnapshotMissing, fmt.Sprintf("%s: the newest backup, %s, is lost: %s; %s", cluster, gone.Name, gone.Status.Message, left)}
 }

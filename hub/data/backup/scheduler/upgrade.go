@@ -28,7 +28,7 @@ func (in input) upgrade(decision *Decision, h *History, method v1.BackupMethod) 
 		if beginOf(b).Before(since) || !b.DeletionTimestamp.IsZero() {
 			continue
 		}
-		if b.Status.Phase.IsSuccessful() {
+		if isGood(b) {
 			h.Server, h.UpgradeTime = wanted, time.Time{}
 			return problem{}
 		}

@@ -1,0 +1,225 @@
+package backup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/cloud"
+	"github.com/shopfleet/shopfleet/cloud/csi"
+	"github.com/shopfleet/shopfleet/hub/data/steps"
+)
+
+const (
+	// auditPeriod is how often the snapshots of an account are compared with the Backups.
+	auditPeriod = time.Hour
+	// listTimeout bounds the list of a region, and getTimeout a look at one snapshot.
+	listTimeout = 2 * time.Minute
+	getTimeout  = 30 * time.Second
+	// maxLooks bounds the snapshots of a region that one pass looks at, within the rate limit of an
+	// account. The others have their turn in the next passes: what is missing already comes last.
+	maxLooks = 40
+	// completedByAccount indexes the successful Backups with snapshots by their account.
+	completedByAccount = "completed-by-account"
+)
+
+// auditor compares successful Backups with what the cloud has, for one account at a time. Only an
+// answer that a snapshot does not exist counts: what cannot be read stays as it was.
+type auditor struct{ *Reconciler }
+
+// completedIn returns the account of a successful Backup with snapshots.
+func completedIn(o client.Object) []string {
+	b, ok := o.(*v1.Backup)
+	if !ok || !b.Status.Phase.IsSuccessful() || len(b.Status.Snapshots) == 0 || !b.DeletionTimestamp.IsZero() {
+		return nil
+	}
+	return []string{b.Status.Account}
+}
+
+// Reconcile audits the Backups of an account. An account that is not Ready may be another one than that
+// which has the snapshots, and is not asked.
+func (a *auditor) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	account := &v1.CloudAccount{}
+	if err := a.client.Get(ctx, request.NamespacedName, account, client.UnsafeDisableDeepCopy); err != nil {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	ready := meta.FindStatusCondition(account.Status.Conditions, v1.ConditionReady)
+	if ready == nil || ready.Status != metav1.ConditionTrue || ready.ObservedGeneration != account.Generation {
+		return a.options.Waits.Later(steps.Refused), nil
+	}
+	list := &v1.BackupList{}
+	if err := a.client.List(ctx, list, client.MatchingFields{completedByAccount: account.Name}, client.UnsafeDisableDeepCopy); err != nil {
+		return reconcile.Result{}, fmt.Errorf("listing backups: %w", err)
+	}
+	has := a.compare(ctx, account.Name, list.Items)
+	var failed error
+	for i := range list.Items {
+		failed = errors.Join(failed, client.IgnoreNotFound(a.audit(ctx, &list.Items[i], has)))
+	}
+	return a.conflicts.Retry(a.options.Waits, request, a.options.Waits.Later(auditPeriod), failed)
+}
+
+// audit writes what the cloud does not have any more of a Backup.
+func (a *auditor) audit(ctx context.Context, stored *v1.Backup, has map[cloud.SnapshotRef]bool) error {
+	w := &work{Reconciler: a.Reconciler, stored: stored, backup: stored.DeepCopy(), now: a.options.Clock.Now()}
+	w.concludeAudit(has)
+	if err := w.write(ctx); err != nil {
+		return err
+	}
+	if w.backup.IsMissing() && !stored.IsMissing() {
+		a.options.Recorder.Eventf(w.backup, nil, corev1.EventTypeWarning, v1.ReasonSnapshotMissing, "Audit", "%s", w.backup.Status.Message)
+	}
+	return nil
+}
+
+// compare returns which snapshots of Backups exist and which do not, without those that are not known.
+func (a *auditor) compare(ctx context.Context, account string, backups []v1.Backup) map[cloud.SnapshotRef]bool {
+	has := map[cloud.SnapshotRef]bool{}
+	byRegion := map[string][]*v1.CloudSnapshot{}
+	for i := range backups {
+		for _, c := range completed(&backups[i]) {
+			byRegion[c.Region] = append(byRegion[c.Region], c)
+		}
+	}
+	for region, snapshots := range byRegion {
+		session, err := a.options.Accounts.Session(ctx, account, region)
+		if err != nil {
+			continue
+		}
+		listed, err := a.list(ctx, session)
+		if err != nil {
+			continue
+		}
+		lookFor(ctx, session, unlisted(snapshots, listed, has), has)
+	}
+	return has
+}
+
+// unlisted notes the snapshots that are in a list, and returns the others, those that are missing already last.
+func unlisted(snapshots []*v1.CloudSnapshot, listed map[string]bool, has map[cloud.SnapshotRef]bool) []cloud.SnapshotRef {
+	var fresh, missing []cloud.SnapshotRef
+	for _, c := range snapshots {
+		ref := cloud.SnapshotRef{Region: c.Region, ID: c.ID}
+		switch {
+		case listed[c.ID]:
+			has[ref] = true
+		case c.State == v1.SnapshotMissing:
+			missing = append(missing, ref)
+		default:
+			fresh = append(fresh, ref)
+		}
+	}
+	return append(fresh, missing...)
+}
+
+// lookFor looks at snapshots that are not in the list, as those that lost their tags or are of another hub are
+// not, and notes which exist. An error other than that one does not exist says nothing.
+func lookFor(ctx context.Context, session cloud.Session, refs []cloud.SnapshotRef, has map[cloud.SnapshotRef]bool) {
+	for _, ref := range refs[:min(len(refs), maxLooks)] {
+		ctx, cancel := context.WithTimeout(ctx, getTimeout)
+		_, err := session.Snapshots.GetSnapshot(ctx, ref)
+		cancel()
+		if err == nil || cloud.ClassOf(err) == cloud.ClassNotFound {
+			has[ref] = err == nil
+		}
+	}
+}
+
+// list returns the IDs of the hub's snapshots in the region of a session.
+func (a *auditor) list(ctx context.Context, session cloud.Session) (map[string]bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, listTimeout)
+	defer cancel()
+	listed := map[string]bool{}
+	for s, err := range session.Snapshots.ListSnapshots(ctx, cloud.Owner{Hub: a.options.HubUID}) {
+		if err != nil {
+			return nil, err
+		}
+		listed[s.Ref.ID] = true
+	}
+	return listed, nil
+}
+
+// completed returns the snapshots and copies of a Backup that exist, or did once.
+func completed(b *v1.Backup) []*v1.CloudSnapshot {
+	var out []*v1.CloudSnapshot
+	for i := range b.Status.Snapshots {
+		s := &b.Status.Snapshots[i]
+		out = append(out, &s.CloudSnapshot)
+		for j := range s.Copies {
+			out = append(out, &s.Copies[j])
+		}
+	}
+	return slices.DeleteFunc(out, func(c *v1.CloudSnapshot) bool {
+		return c.ID == "" || c.State != string(cloud.StateReady) && c.State != v1.SnapshotMissing
+	})
+}
+
+// concludeAudit sets the states of snapshots that are known to exist or not, and the conditions.
+func (w *work) concludeAudit(has map[cloud.SnapshotRef]bool) {
+	for _, c := range completed(w.backup) {
+		there, known := has[cloud.SnapshotRef{Region: c.Region, ID: c.ID}]
+		switch {
+		case !known:
+		case there && c.State == v1.SnapshotMissing:
+			c.State, c.Message = string(cloud.StateReady), ""
+		case !there && c.State != v1.SnapshotMissing:
+			c.State, c.Message = v1.SnapshotMissing, "the cloud does not have it any more"
+		}
+	}
+	var claims, regions []string
+	for i := range w.backup.Status.Snapshots {
+		s := &w.backup.Status.Snapshots[i]
+		if s.State == v1.SnapshotMissing {
+			claims = append(claims, s.Claim+" in "+s.Region)
+		}
+		for _, c := range s.Copies {
+			if c.State == v1.SnapshotMissing {
+				regions = append(regions, c.Region)
+			}
+		}
+	}
+	w.concludeMissing(claims)
+	w.concludeMissingCopies(regions)
+}
+
+// concludeMissing sets the condition Ready of a Backup some of whose snapshots may be missing.
+func (w *work) concludeMissing(claims []string) {
+	ready := metav1.Condition{Status: metav1.ConditionTrue, Reason: v1.ReasonCompleted, Message: "The backup can be restored"}
+	switch {
+	case len(claims) > 0:
+		message := "The cloud does not have the snapshot of " + strings.Join(claims, ", ") + " any more"
+		if left := csi.RegionsOf(w.backup); len(left) > 0 {
+			message += "; the copy in " + strings.Join(left, ", ") + " can be restored there"
+		}
+		ready = metav1.Condition{Status: metav1.ConditionFalse, Reason: v1.ReasonSnapshotMissing, Message: v1.Excerpt(message, steps.MaxMessage)}
+	case readyOf(w.backup).Reason != v1.ReasonSnapshotMissing:
+		return
+	case w.backup.Status.Phase == v1.BackupPartiallyCompleted:
+		ready.Reason, ready.Message = v1.ReasonPartiallyCompleted, "The backup can be restored where it is"
+	}
+	w.backup.Status.Message = ready.Message
+	w.set(v1.ConditionReady, ready)
+}
+
+// concludeMissingCopies sets the condition Copied of a Backup some of whose copies may be missing.
+func (w *work) concludeMissingCopies(regions []string) {
+	slices.Sort(regions)
+	before := meta.FindStatusCondition(w.backup.Status.Conditions, v1.ConditionCopied)
+	switch {
+	case len(regions) > 0:
+		message := "The cloud does not have the copy in " + strings.Join(slices.Compact(regions), ", ") + " any more"
+		w.set(v1.ConditionCopied, metav1.Condition{Status: metav1.ConditionFalse, Reason: v1.ReasonSnapshotMissing, Message: message})
+	case before != nil && before.Reason == v1.ReasonSnapshotMissing:
+		w.concludeCopies(w.failedCopies())
+	}
+}
