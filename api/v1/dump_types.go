@@ -117,8 +117,8 @@ type DumpObject struct {
 	// +kubebuilder:validation:MaxLength=512
 	Prefix string `json:"prefix"`
 
-	// state is the progress of the upload: Sending or Sent. Empty means that it has not
-	// begun.
+	// state is the progress of the upload: Sending or Sent; or Missing, once the bucket does not
+	// have all of the dump any more. Empty means that it has not begun.
 	// +optional
 	State DumpObjectState `json:"state,omitempty"`
 
@@ -141,7 +141,7 @@ type DumpObject struct {
 
 // DumpObjectState is the progress of the upload of a dump.
 //
-// +kubebuilder:validation:Enum=Sending;Sent
+// +kubebuilder:validation:Enum=Sending;Sent;Missing
 type DumpObjectState string
 
 // States of the upload of a dump.
@@ -150,6 +150,8 @@ const (
 	DumpSending DumpObjectState = "Sending"
 	// DumpSent means that the bucket holds all parts and the manifest.
 	DumpSent DumpObjectState = "Sent"
+	// DumpMissing means that the dump was Sent, and that the bucket does not have all of it any more.
+	DumpMissing DumpObjectState = "Missing"
 )
 
 // RestoredDump is the progress of the restore of a dump.

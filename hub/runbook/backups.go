@@ -91,7 +91,7 @@ func restores() []Entry {
 		{v1.ReasonStartingDatabase, "The database starts on the restored data, or a Backup waits until the database is ready.", statusApp, waitOn},
 		{v1.ReasonLoadFailed, "The dump could not be loaded; the message quotes the Job, and says what state the database is in.",
 			jobsInMember, "Correct the cause in the message, and create another Restore.\nkubectl shopfleet restore BACKUP -n NAMESPACE --overwrite"},
-		{v1.ReasonDumpMissing, "The dump is not on its claim any more, or not in the bucket that the CloudAccount names now, or the hub has no --spoke-image to fetch it with.",
+		{v1.ReasonDumpMissing, "The dump is not on its claim any more, or not in the bucket that the CloudAccount names now, or parts of it were deleted there, or the hub has no --spoke-image to fetch it with.",
 			listBackups, "Restore another Backup, or set spec.objectStorage of the CloudAccount back to the bucket of the dump."},
 		{v1.ReasonDatabaseNotEmpty, "The database has data, and the Restore is not allowed to replace it.",
 			describeRestore, "To replace the data of the database: kubectl shopfleet restore BACKUP -n NAMESPACE --overwrite\nBack the database up first."},

@@ -29,7 +29,7 @@ const (
 	// maxLooks bounds the snapshots of a region that one pass looks at, within the rate limit of an
 	// account. The others have their turn in the next passes: what is missing already comes last.
 	maxLooks = 40
-	// completedByAccount indexes the successful Backups with snapshots by their account.
+	// completedByAccount indexes the successful Backups with data in the cloud by their account.
 	completedByAccount = "completed-by-account"
 )
 
@@ -37,10 +37,10 @@ const (
 // answer that a snapshot does not exist counts: what cannot be read stays as it was.
 type auditor struct{ *Reconciler }
 
-// completedIn returns the account of a successful Backup with snapshots.
+// completedIn returns the account of a successful Backup with snapshots, or with a dump in a bucket.
 func completedIn(o client.Object) []string {
 	b, ok := o.(*v1.Backup)
-	if !ok || !b.Status.Phase.IsSuccessful() || len(b.Status.Snapshots) == 0 || !b.DeletionTimestamp.IsZero() {
+	if !ok || !b.Status.Phase.IsSuccessful() || !b.DeletionTimestamp.IsZero() || len(b.Status.Snapshots) == 0 && !wasSent(b) {
 		return nil
 	}
 	return []string{b.Status.Account}
@@ -53,15 +53,21 @@ func (a *auditor) Reconcile(ctx context.Context, request reconcile.Request) (rec
 	if err := a.client.Get(ctx, request.NamespacedName, account, client.UnsafeDisableDeepCopy); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
-	ready := meta.FindStatusCondition(account.Status.Conditions, v1.ConditionReady)
-	if ready == nil || ready.Status != metav1.ConditionTrue || ready.ObservedGeneration != account.Generation {
+	ready, readyBucket := isTrue(account, v1.ConditionReady), isTrue(account, v1.ConditionObjectStorageReady)
+	if !ready && !readyBucket {
 		return a.options.Waits.Later(steps.Refused), nil
 	}
 	list := &v1.BackupList{}
 	if err := a.client.List(ctx, list, client.MatchingFields{completedByAccount: account.Name}, client.UnsafeDisableDeepCopy); err != nil {
 		return reconcile.Result{}, fmt.Errorf("listing backups: %w", err)
 	}
-	has := a.compare(ctx, account.Name, list.Items)
+	var has inCloud
+	if ready {
+		has.snapshots = a.compare(ctx, account.Name, list.Items)
+	}
+	if readyBucket {
+		has.dumps = a.compareDumps(ctx, account.Name, list.Items)
+	}
 	var failed error
 	for i := range list.Items {
 		failed = errors.Join(failed, client.IgnoreNotFound(a.audit(ctx, &list.Items[i], has)))
@@ -69,15 +75,31 @@ func (a *auditor) Reconcile(ctx context.Context, request reconcile.Request) (rec
 	return a.conflicts.Retry(a.options.Waits, request, a.options.Waits.Later(auditPeriod), failed)
 }
 
+// inCloud says of snapshots, and of dumps by their prefix, whether they exist. Those that are not known are left out.
+type inCloud struct {
+	snapshots map[cloud.SnapshotRef]bool
+	dumps     map[string]bool
+}
+
+// isTrue reports whether a condition of an account is True for its current spec.
+func isTrue(account *v1.CloudAccount, kind string) bool {
+	c := meta.FindStatusCondition(account.Status.Conditions, kind)
+	return c != nil && c.Status == metav1.ConditionTrue && c.ObservedGeneration == account.Generation
+}
+
 // audit writes what the cloud does not have any more of a Backup.
-func (a *auditor) audit(ctx context.Context, stored *v1.Backup, has map[cloud.SnapshotRef]bool) error {
+func (a *auditor) audit(ctx context.Context, stored *v1.Backup, has inCloud) error {
 	w := &work{Reconciler: a.Reconciler, stored: stored, backup: stored.DeepCopy(), now: a.options.Clock.Now()}
-	w.concludeAudit(has)
+	w.concludeAudit(has.snapshots)
+	lostDump := w.concludeDump(has.dumps)
 	if err := w.write(ctx); err != nil {
 		return err
 	}
 	if w.backup.IsMissing() && !stored.IsMissing() {
 		a.options.Recorder.Eventf(w.backup, nil, corev1.EventTypeWarning, v1.ReasonSnapshotMissing, "Audit", "%s", w.backup.Status.Message)
+	}
+	if lostDump {
+		a.options.Recorder.Eventf(w.backup, nil, corev1.EventTypeWarning, v1.ReasonDumpMissing, "Audit", dumpLost)
 	}
 	return nil
 }

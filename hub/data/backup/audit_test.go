@@ -101,7 +101,10 @@ func (c auditedCloud) count(ctx context.Context) {
 func newAudit(c auditedCloud) (*auditor, *auditedHub) {
 	h := &auditedHub{}
 	h.account.Name, h.account.Generation = "prod", 2
-	h.account.Status.Conditions = []metav1.Condition{{Type: v1.ConditionReady, Status: metav1.ConditionTrue, ObservedGeneration: 2}}
+	h.account.Status.Conditions = []metav1.Condition{
+		{Type: v1.ConditionReady, Status: metav1.ConditionTrue, ObservedGeneration: 2},
+		{Type: v1.ConditionObjectStorageReady, Status: metav1.ConditionTrue, ObservedGeneration: 2},
+	}
 	w := newWork(h, nil)
 	w.options.Accounts = accounts.New(accounts.Options{Registry: cloud.Registry{v1.ProviderAWS: func(_ context.Context, config cloud.Config) (cloud.Session, error) {
 		in := c

@@ -39,6 +39,7 @@
 //     list for each account and region an hour, in a queue of the account. Only a look that finds
 //     nothing makes a snapshot Missing: a list may leave it out for its tags. The phase stays, and
 //     what is there again is good again, because an account may be the wrong one for a while.
+//     A bucket lists all that it has: the list alone says which dumps are whole.
 //   - A pass that requests snapshots, or the Job that sends a dump, writes the status at most
 //     twice: the intent before, the response after. All other passes write at most once.
 //   - A database is not held while its snapshot is taken: both engines recover from any

@@ -87,6 +87,21 @@ func ToFetch(ctx context.Context, objects cloud.ObjectStore, dump *v1.DumpFile, 
 	return o, sign(ctx, objects, &o, signing{requests: requests, parts: all, now: now})
 }
 
+// IsWhole reports whether a list of the sizes of objects by key has all parts of a dump, and its manifest.
+func IsWhole(listed map[string]int64, dump *v1.DumpFile) bool {
+	sizes, err := sizesOf(dump)
+	if err != nil {
+		return false
+	}
+	for i, size := range sizes {
+		if listed[PartKey(dump.Object.Prefix, i)] != size {
+			return false
+		}
+	}
+	_, sealed := listed[ManifestKey(dump.Object.Prefix)]
+	return sealed
+}
+
 // Seal writes the manifest of a Backup's dump if all parts are in the bucket, and reports
 // whether they are. Errors wrap *cloud.Error, or ErrManifest if another manifest exists.
 func Seal(ctx context.Context, objects cloud.ObjectStore, hub string, b *v1.Backup) (sealed bool, err error) {

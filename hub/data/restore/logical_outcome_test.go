@@ -86,6 +86,7 @@ func TestSource(t *testing.T) {
 	here, there := dumpTarget{here: true, claim: true}, dumpTarget{}
 	inBucket := &v1.DumpObject{Bucket: "dumps", Prefix: "p", State: v1.DumpSent}
 	sending := &v1.DumpObject{Bucket: "dumps", Prefix: "p", State: v1.DumpSending}
+	missing := &v1.DumpObject{Bucket: "dumps", Prefix: "p", State: v1.DumpMissing}
 	tests := map[string]struct {
 		at     dumpTarget
 		object *v1.DumpObject
@@ -104,6 +105,8 @@ func TestSource(t *testing.T) {
 		"elsewhere":                     {there, nil, v1.BackupCompleted, "", v1.ReasonDumpMissing, true},
 		"elsewhere, and sent":           {there, inBucket, v1.BackupCompleted, v1.DumpFromBucket, "", false},
 		"elsewhere, on its way":         {there, sending, v1.BackupFinalizing, "", v1.ReasonBackupNotReady, false},
+		"beside its claim, and lost":    {here, missing, v1.BackupCompleted, v1.DumpFromClaim, "", false},
+		"elsewhere, and lost":           {there, missing, v1.BackupCompleted, "", v1.ReasonDumpMissing, true},
 		"elsewhere, never sent":         {there, sending, v1.BackupCompleted, "", v1.ReasonDumpMissing, true},
 	}
 	for name, tt := range tests {

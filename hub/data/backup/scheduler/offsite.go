@@ -115,7 +115,7 @@ func (in input) missing(c clusterMethod, place string, b *v1.Backup) string {
 			}
 		}
 	}
-	if condition := meta.FindStatusCondition(b.Status.Conditions, v1.ConditionCopied); place == bucket && condition != nil && condition.Reason == v1.ReasonCopyFailed {
+	if condition := meta.FindStatusCondition(b.Status.Conditions, v1.ConditionCopied); place == bucket && condition != nil && (condition.Reason == v1.ReasonCopyFailed || condition.Reason == v1.ReasonDumpMissing) {
 		return condition.Message
 	}
 	return ""

@@ -125,6 +125,11 @@ func TestWhereDumpsAre(t *testing.T) {
 		"no bucket": {late, dumps(func(in *input) { in.buckets = nil }, dumpOf("2026-03-05T02:00:00Z")), metav1.ConditionTrue, v1.ReasonBackupsRecent, good},
 		"the bucket is new": {late, dumps(func(*input) {}, dumpOf("2026-03-05T02:00:00Z")), metav1.ConditionUnknown, v1.ReasonNotOffsite,
 			"eu-1: the newest successful backup, dump-2026-03-05, is not in the bucket"},
+		"a dump that is gone from the bucket": {late, dumps(func(in *input) {
+			in.backups[1].Status.Dump.Object.State = v1.DumpMissing
+			in.backups[1].Status.Conditions = []metav1.Condition{{Type: v1.ConditionCopied, Status: metav1.ConditionFalse, Reason: v1.ReasonDumpMissing, Message: "it is gone"}}
+		}, sent("2026-03-04T02:00:00Z"), sent("2026-03-05T02:00:00Z")), metav1.ConditionUnknown, v1.ReasonNotOffsite,
+			"eu-1: the newest successful backup, dump-2026-03-05, is not in the bucket: it is gone"},
 		"dumps that are too large to send": {late, dumps(func(*input) {}, unsent("2026-03-03T02:00:00Z", "too large"), unsent("2026-03-05T02:00:00Z", "too large")),
 			metav1.ConditionFalse, v1.ReasonNotOffsite, "eu-1: the newest successful backup, dump-2026-03-05, is not in the bucket: too large"},
 	}.run(t)

@@ -1,0 +1,108 @@
+package backup
+
+import (
+	"context"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/events"
+	testclock "k8s.io/utils/clock/testing"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/cloud"
+	"github.com/shopfleet/shopfleet/cloud/fake/bucket"
+	"github.com/shopfleet/shopfleet/hub/data/accounts"
+	"github.com/shopfleet/shopfleet/hub/data/dumps"
+)
+
+// newDumpAudit returns an audit of a Backup whose dump is in a bucket, and the prefix of its keys.
+func newDumpAudit() (*auditor, *auditedHub, *bucket.Store) {
+	store := bucket.NewStore(testclock.NewFakeClock(now()))
+	_, h := newAudit(auditedCloud{})
+	w := newWork(h, store)
+	w.sending()
+	w.backup.Status.Phase, w.backup.Status.Dump.Object.State = v1.BackupCompleted, v1.DumpSent
+	w.set(v1.ConditionCopied, metav1.Condition{Status: metav1.ConditionTrue, Reason: v1.ReasonCompleted, Message: "The dump is in the bucket"})
+	h.backup = *w.backup
+	prefix := w.backup.Status.Dump.Object.Prefix
+	store.Put(dumps.PartKey(prefix, 0), []byte("12345"))
+	store.Put(dumps.ManifestKey(prefix), []byte("{}"))
+	return &auditor{Reconciler: w.Reconciler}, h, store
+}
+
+// TestAuditOfDumps checks that a dump is missing once the bucket says that it does not have all of it, and is found
+// again.
+func TestAuditOfDumps(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		change func(h *auditedHub, store *bucket.Store, prefix string)
+		lost   bool
+	}{
+		"all is there": {func(*auditedHub, *bucket.Store, string) {}, false},
+		"no manifest":  {func(_ *auditedHub, s *bucket.Store, p string) { s.Remove(dumps.ManifestKey(p)) }, true},
+		"no part":      {func(_ *auditedHub, s *bucket.Store, p string) { s.Remove(dumps.PartKey(p, 0)) }, true},
+		"another part": {func(_ *auditedHub, s *bucket.Store, p string) { s.Put(dumps.PartKey(p, 0), []byte("1")) }, true},
+		"another bucket now": {func(h *auditedHub, s *bucket.Store, p string) {
+			s.Remove(dumps.PartKey(p, 0))
+			h.backup.Status.Dump.Object.Bucket = "former"
+		}, false},
+		"of another hub": {func(h *auditedHub, _ *bucket.Store, _ string) {
+			h.backup.Status.Dump.Object.Prefix = "shopfleet/hub-2/a/b"
+		}, false},
+		"no bucket any more": {func(h *auditedHub, _ *bucket.Store, _ string) {
+			h.account.Name, h.backup.Status.Account = "bare", "bare"
+		}, false},
+		"a bucket that fails": {func(h *auditedHub, s *bucket.Store, p string) {
+			s.Remove(dumps.PartKey(p, 0))
+			h.account.Status.Conditions[1].Status = metav1.ConditionUnknown
+		}, false},
+		"not sent": {func(h *auditedHub, s *bucket.Store, p string) {
+			s.Remove(dumps.PartKey(p, 0))
+			h.backup.Status.Dump.Object.State = v1.DumpSending
+		}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			a, h, store := newDumpAudit()
+			prefix := h.backup.Status.Dump.Object.Prefix
+			tt.change(h, store, prefix)
+			before := h.backup.Status.DeepCopy()
+			a.pass(t)
+			if !tt.lost {
+				h.unchanged(t, before)
+				return
+			}
+			c := meta.FindStatusCondition(h.backup.Status.Conditions, v1.ConditionCopied)
+			if h.backup.Status.Dump.Object.State != v1.DumpMissing || c.Status != metav1.ConditionFalse || c.Reason != v1.ReasonDumpMissing || c.Message != dumpLost {
+				t.Errorf("state %s, condition %+v", h.backup.Status.Dump.Object.State, c)
+			}
+			if h.backup.IsMissing() || len(a.options.Recorder.(*events.FakeRecorder).Events) != 1 {
+				t.Error("it is reported as lost on its claim, or by no event")
+			}
+			store.Put(dumps.PartKey(prefix, 0), []byte("12345"))
+			store.Put(dumps.ManifestKey(prefix), []byte("{}"))
+			a.pass(t)
+			if diff := cmp.Diff(before, &h.backup.Status); diff != "" || h.writes != 2 {
+				t.Errorf("found again after %d writes (-want +got):\n%s", h.writes, diff)
+			}
+		})
+	}
+}
+
+// TestAuditOfDumpsKnowsNothing checks that a bucket that does not answer, or denies its list, loses no dump.
+func TestAuditOfDumpsKnowsNothing(t *testing.T) {
+	t.Parallel()
+	for name, options := range map[string]bucket.Options{"denied": {BadCredentials: true}, "missing": {Missing: true}} {
+		a, h, _ := newDumpAudit()
+		a.options.Accounts = accounts.New(accounts.Options{Buckets: cloud.Buckets{v1.ProviderAWS: func(context.Context, cloud.Config) (cloud.ObjectStore, error) {
+			return bucket.Connect(bucket.NewStore(testclock.NewFakeClock(now())), options), nil
+		}}})
+		a.options.Accounts.Set("prod", v1.CloudAccountSpec{Provider: v1.ProviderAWS, ObjectStorage: &v1.ObjectStorage{Bucket: "dumps"}}, nil)
+		a.pass(t)
+		if h.writes > 0 {
+			t.Errorf("%s: %+v", name, h.backup.Status.Dump.Object)
+		}
+	}
+}
