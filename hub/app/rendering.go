@@ -43,9 +43,9 @@ func (o *observation) wake(at time.Time) {
 func (r *Reconciler) renderingRequest(app *v1.EcommerceApp, in *observation) rollout.RenderingRequest {
 	request := rollout.RenderingRequest{
 		Spec: app.Spec.Rollout, Version: r.rendering, Last: in.Previous.Rendering, AtOnce: app.Annotations[v1.RenderNowAnnotation], Now: in.Now.Time,
+		Paused: rollout.IsPaused(app),
 	}
 	if app.Spec.Rollout != nil {
-		request.Paused = app.Annotations[v1.RolloutPausedAnnotation] == "true"
 		if version, region, _ := strings.Cut(app.Annotations[v1.ApproveAnnotation], "/"); version == v1.ApproveRendering+request.Version {
 			request.Approved = region
 		}

@@ -143,7 +143,7 @@ func (r *Reconciler) rolloutRequest(ctx context.Context, app *v1.EcommerceApp, i
 	if last != nil && (last.DatabaseServer == nil) != (server == nil) {
 		awaitServers(request.Clusters)
 	}
-	request.Paused = app.Annotations[v1.RolloutPausedAnnotation] == "true"
+	request.Paused = rollout.IsPaused(app)
 	if revision, region, _ := strings.Cut(app.Annotations[v1.ApproveAnnotation], "/"); revision == strconv.FormatInt(resolved.Revision, 10) {
 		request.Approved = region
 	}

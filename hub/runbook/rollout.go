@@ -25,3 +25,20 @@ func rollouts() []Entry {
 			revisions, "Edit the spec, or roll out another revision.\nkubectl shopfleet rollout undo APP -n NAMESPACE --to-revision REVISION"},
 	}
 }
+
+// TemplatesRemedy returns what to do about a rollout of a version of the pod templates in a state, in one line, a command or
+// a sentence. It is empty if the rollout goes on by itself, as while it waits for a revision and no user paused it.
+func TemplatesRemedy(state v1.RolloutState, paused bool) string {
+	switch {
+	case state == v1.RolloutWaitingForApproval:
+		return Remedy(v1.ReasonWaitingForApproval)
+	case state == v1.RolloutWaitingForWindow:
+		return "It goes on when a window begins. Before that, as for a security fix: kubectl shopfleet rollout render-now APP -n NAMESPACE."
+	case state == v1.RolloutPaused && paused:
+		return Remedy(v1.ReasonRolloutPaused)
+	case state == v1.RolloutFailed:
+		return "Correct what keeps the cluster from being as before: the others follow by themselves. Nothing is taken back."
+	default:
+		return ""
+	}
+}

@@ -15,6 +15,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/hint"
+	"github.com/shopfleet/shopfleet/hub/app/rollout"
 )
 
 // rolloutTimeout is the default of --timeout for rollouts.
@@ -187,16 +188,13 @@ region. With spec.rollout.approval BetweenRegions each region but the first wait
 	})
 }
 
-// approval returns the approval of the region that waits for one: for a revision, or for a version of the pod templates.
+// approval returns the approval of the region that waits for one.
 func approval(app *v1.EcommerceApp) (string, error) {
-	prefix, r := "", app.Status.Rollout
-	if r.State != v1.RolloutWaitingForApproval {
-		prefix, r = v1.ApproveRendering, app.Status.Rendering
-	}
-	if r == nil || r.State != v1.RolloutWaitingForApproval {
+	value, r := rollout.ToApprove(app)
+	if r == nil {
 		return "", errNotWaiting
 	}
-	return prefix + strconv.FormatInt(r.Revision, 10) + "/" + r.Region, nil
+	return value, nil
 }
 
 // undo is the command that returns to an earlier revision.
@@ -310,17 +308,17 @@ func (u *undo) progress(o client.Object) progress {
 	if !ok || app.Status.Rollout == nil {
 		return progress{}
 	}
-	rollout := app.Status.Rollout
-	state := string(rollout.State)
+	last := app.Status.Rollout
+	state := string(last.State)
 	if app.Annotations[v1.RollbackToAnnotation] != "" {
 		state = "Requested"
 	}
-	if u.to == rollout.Revision { // Another attempt.
+	if u.to == last.Revision { // Another attempt.
 		failed := string(v1.RolloutRolledBack)
 		if state == string(v1.RolloutFailed) {
 			failed = state
 		}
-		return phase(state, rollout.Message, string(v1.RolloutComplete), failed)
+		return phase(state, last.Message, string(v1.RolloutComplete), failed)
 	}
-	return phase(state, rollout.Message, string(v1.RolloutRolledBack), "")
+	return phase(state, last.Message, string(v1.RolloutRolledBack), "")
 }

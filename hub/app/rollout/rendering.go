@@ -133,16 +133,21 @@ func (r RenderingRequest) waits(c RenderingCluster) bool {
 	return c.Held && c.Renders == r.Version && c.Version != r.Version
 }
 
+// TemplatesSpec returns what a version of the pod templates is rolled out by: the spec's rollout, or without one a cluster
+// after the other, without a soak time.
+func TemplatesSpec(spec *v1.Rollout) v1.Rollout {
+	if spec == nil {
+		return v1.Rollout{Strategy: v1.RolloutProgressive, Soak: &metav1.Duration{}}
+	}
+	return *spec
+}
+
 // request returns the request of a rollout of the version. The clusters without pods to replace are no part of it: they
 // prove nothing.
 func (r RenderingRequest) request() Request {
-	spec := v1.Rollout{Strategy: v1.RolloutProgressive, Soak: &metav1.Duration{}}
-	if r.Spec != nil {
-		spec = *r.Spec
-	}
 	// Without a revision that was healthy before, a failure takes nothing back.
 	request := Request{
-		Spec: spec, Revision: versionNumber(r.Version), Last: r.Last.DeepCopy(), Paused: r.Paused || r.Revision != 0, Approved: r.Approved, Now: r.Now,
+		Spec: TemplatesSpec(r.Spec), Revision: versionNumber(r.Version), Last: r.Last.DeepCopy(), Paused: r.Paused || r.Revision != 0, Approved: r.Approved, Now: r.Now,
 	}
 	if r.Last != nil && (r.Last.Revision != request.Revision || r.Last.State == v1.RolloutComplete && r.Last.CompletionTime == nil) {
 		request.Last = nil // There is no way back to it, or it only names clusters.

@@ -46,6 +46,23 @@ func rollingOut(app *v1.EcommerceApp) {
 	}
 }
 
+// rendered adds a version of the pod templates to a shop: eu-1 has it, us-1 has no pod that waits for it, and it waits for
+// the revision.
+func rendered(app *v1.EcommerceApp) {
+	app.Status.Rendering = &v1.RolloutStatus{Revision: 2, State: v1.RolloutPaused, Region: "eu-west-1", Updated: 1, Total: 3,
+		Message: "waiting for the rollout of revision 7"}
+	for i := range app.Status.Clusters {
+		switch c := &app.Status.Clusters[i]; c.Name {
+		case "eu-1":
+			c.RenderingVersion = "2"
+		case "us-1":
+			c.RenderingVersion = "1"
+		default:
+			c.RenderingVersion, c.HeldTemplates = "1", true
+		}
+	}
+}
+
 // withMoves changes a fleet so that something of each kind moves, and that its databases are at different risks.
 func withMoves(s *hubstate.Snapshot) *hubstate.Snapshot {
 	for i := range s.Apps {
@@ -53,11 +70,15 @@ func withMoves(s *hubstate.Snapshot) *hubstate.Snapshot {
 		case "shop":
 			withDatabase(app)
 			rollingOut(app)
+			rendered(app)
 			lag := int64(20)
 			app.Status.Clusters[0].ReplicationLagSeconds = &lag
 			app.Spec.Overrides = []v1.Override{{Selector: v1.ClusterCriteria{Regions: []string{"eu-west-1"}}}}
 		case "parcels":
 			withDatabase(app)
+			app.Status.Rendering = &v1.RolloutStatus{Revision: 2, State: v1.RolloutProgressing, Region: "eu-west-1", Total: 2,
+				Updating: []v1.ClusterUpdate{{Name: "eu-2", StartTime: at(70 * time.Second)}}}
+			app.Status.Clusters[0].RenderingVersion, app.Status.Clusters[0].HeldTemplates = "2", true
 		case "login":
 			app.Status.Rollout = &v1.RolloutStatus{Revision: 3, PreviousRevision: 2, State: v1.RolloutWaitingForApproval, Region: "us-central1",
 				Updated: 1, Total: 2, Message: "waiting for approval of us-central1"}

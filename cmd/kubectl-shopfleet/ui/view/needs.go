@@ -12,6 +12,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/doctor"
 	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/ui/hubstate"
+	"github.com/shopfleet/shopfleet/hub/app/rollout"
 	"github.com/shopfleet/shopfleet/hub/runbook"
 )
 
@@ -302,11 +303,11 @@ func (f *finder) lostRegions() map[string]bool {
 func (f *finder) rollouts() {
 	for i := range f.s.Apps {
 		app := &f.s.Apps[i]
-		r := app.Status.Rollout
-		if r == nil || r.State != v1.RolloutWaitingForApproval {
+		_, r := rollout.ToApprove(app)
+		if r == nil {
 			continue
 		}
-		object := NeedObject{Name: nameOf(app), Message: r.Message, Remedy: remedyFor(app, v1.ReasonWaitingForApproval)}
+		object := NeedObject{Name: nameOf(app), Message: r.Message, Remedy: forApp(app, runbook.Remedy(v1.ReasonWaitingForApproval))}
 		if c := meta.FindStatusCondition(app.Status.Conditions, v1.ConditionProgressing); c != nil && c.Reason == v1.ReasonWaitingForApproval {
 			object.since = c.LastTransitionTime.Time
 		}
@@ -317,9 +318,9 @@ func (f *finder) rollouts() {
 	}
 }
 
-// remedyFor returns the remedy of a reason for an application.
-func remedyFor(app *v1.EcommerceApp, reason string) string {
-	return strings.NewReplacer("APP", app.Name, "NAMESPACE", app.Namespace).Replace(runbook.Remedy(reason))
+// forApp returns a remedy of the runbook with the names of an application.
+func forApp(app *v1.EcommerceApp, remedy string) string {
+	return strings.NewReplacer("APP", app.Name, "NAMESPACE", app.Namespace).Replace(remedy)
 }
 
 // titleOf says what a failed check means for the person who reads it, and how bad that is.
