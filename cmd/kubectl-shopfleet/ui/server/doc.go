@@ -20,4 +20,8 @@
 //     would not send the cookie along with a redirect.
 //   - A stream is one message a second at most. It has the time, which shows that the page is live, and the view if it
 //     differs from what was sent last. Hidden tabs close their streams, of which a browser has six for one server.
+//   - A view is sent whole, and only that of the screen that is open. With 500 members and 2,000 shops, of which one region
+//     does not answer, a message has 11 KiB of Needs you, 263 of Regions, 119 of Moving and 159 of Why while ages grow by the
+//     second, and less than 1 otherwise. To send the rows that differ would save little, because the first page has the worst,
+//     whose ages grow; and nothing leaves the machine. TestLargeStream counts it.
 package server

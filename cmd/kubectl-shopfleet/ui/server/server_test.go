@@ -19,6 +19,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/ui/hubstate"
 	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/ui/server"
+	"github.com/shopfleet/shopfleet/e2e/framework/largefleet"
 )
 
 // source has a Snapshot that a test replaces.
@@ -30,6 +31,7 @@ func (s *source) Snapshot() *hubstate.Snapshot { return s.known }
 // fixture is a server, at port 8080 unless a test is about ports.
 type fixture struct {
 	server *server.Server
+	source *source
 	clock  *clocktesting.FakeClock
 	// base is the path of the printed address, and path that with its token.
 	base, path string
@@ -44,11 +46,11 @@ func newFixtureAt(t *testing.T, port int) *fixture {
 	t.Helper()
 	f := &fixture{clock: clocktesting.NewFakeClock(time.Date(2026, time.November, 29, 3, 0, 0, 0, time.UTC))}
 	member := apitest.MemberCluster("eu-1").With(func(m *v1.MemberCluster) { m.Status.Region = "eu-west-1" }).Obj()
-	known := &hubstate.Snapshot{Members: []v1.MemberCluster{*member}, Sources: []hubstate.Source{{Kind: hubstate.Members, Read: true}}}
+	f.source = &source{&hubstate.Snapshot{Members: []v1.MemberCluster{*member}, Sources: []hubstate.Source{{Kind: hubstate.Members, Read: true}}}}
 	var printed string
 	var err error
 	f.server, printed, err = server.New(server.Options{
-		Source: &source{known}, Clock: f.clock, Address: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: port},
+		Source: f.source, Clock: f.clock, Address: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: port},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -194,6 +196,41 @@ func TestTokenElsewhere(t *testing.T) {
 // TestStream: a stream begins with all parts. A second later it has the time, and the view only if that has changed.
 func TestStream(t *testing.T) {
 	f := newFixture(t)
+	first, second := f.stream(t, "needs")
+	for _, part := range []string{`hx-target="#bar"`, `hx-target="#view"`, "03:00:00 UTC", "of 1 clusters answer"} {
+		if !strings.Contains(first, part) {
+			t.Errorf("the first message lacks %q", part)
+		}
+	}
+	if !strings.Contains(second, "03:00:01 UTC") || strings.Contains(second, "#view") {
+		t.Errorf("the second message is %q", second)
+	}
+}
+
+// TestLargeStream counts what a stream of a large fleet sends when nothing but the time has changed: no more than the whole
+// view of the one screen that is open.
+func TestLargeStream(t *testing.T) {
+	var known *hubstate.Snapshot
+	for _, tt := range []struct {
+		screen string
+		kib    int
+	}{{"needs", 12}, {"regions", 272}, {"moving", 128}, {"loss", 1}, {"why", 168}} {
+		f := newFixture(t)
+		if known == nil {
+			known = largefleet.New(f.clock.Now())
+		}
+		f.source.known = known
+		first, second := f.stream(t, tt.screen)
+		t.Logf("%s: the first message has %d KiB, the next one %d", tt.screen, len(first)/1024, len(second)/1024)
+		if kib := len(second) / 1024; kib > tt.kib {
+			t.Errorf("%s: a message has %d KiB, want at most %d", tt.screen, kib, tt.kib)
+		}
+	}
+}
+
+// stream returns the first message of the stream of a screen, and that of a second later.
+func (f *fixture) stream(t *testing.T, screen string) (first, second string) {
+	t.Helper()
 	cookie := f.admitted(t)
 	serving := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		r.Host = "127.0.0.1:8080"
@@ -202,7 +239,7 @@ func TestStream(t *testing.T) {
 	defer serving.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, serving.URL+f.base+"live/needs", http.NoBody)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, serving.URL+f.base+"live/"+screen, http.NoBody)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -213,19 +250,12 @@ func TestStream(t *testing.T) {
 	}
 	defer func() { _ = answer.Body.Close() }()
 	messages := bufio.NewReader(answer.Body)
-	first := next(t, messages)
-	for _, part := range []string{`hx-target="#bar"`, `hx-target="#view"`, "03:00:00 UTC", "of 1 clusters answer"} {
-		if !strings.Contains(first, part) {
-			t.Errorf("the first message lacks %q", part)
-		}
-	}
+	first = next(t, messages)
 	for !f.clock.HasWaiters() {
 		time.Sleep(time.Millisecond)
 	}
 	f.clock.Step(time.Second)
-	if second := next(t, messages); !strings.Contains(second, "03:00:01 UTC") || strings.Contains(second, "#view") {
-		t.Errorf("the second message is %q", second)
-	}
+	return first, next(t, messages)
 }
 
 // next reads a message of a stream.
