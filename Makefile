@@ -92,12 +92,14 @@ TOOL_MODULES := $(filter-out %/prometheus-operator,$(patsubst %/go.mod,%,$(wildc
 # that starts and gets the CRDs took 2.7 s instead of 3.7 s of it, and 370 MB instead of 320 MB.
 # Vet is left out because make verify runs it.
 #
-# A selection that names nothing is an error: the last argument of runTests is the end of the command, and after it
+# A selection that names nothing is an error: the last argument of goTest is the end of the command, and after it
 # at least one package must have run a test. Go says of a package whose tests have no such name, and also of a test
 # whose subtests have none, that there are no tests to run.
+# Targets that compile programs call goTest instead of runTests: GOGC would hold for the compiler too.
 RESULTS := $(CURDIR)/.results
 PROFILES := $(RESULTS)/profiles
-runTests = mkdir -p $(RESULTS) && GOGC=400 SHOPFLEET_NO_DOWNLOAD=1 $(GOTESTSUM) --format $(2) --format-hide-empty-pkg --format-icons text --jsonfile $(RESULTS)/$(1).json -- -vet=off $(3) && \
+runTests = export GOGC=400 && $(call goTest,$(1),$(2),$(3))
+goTest = mkdir -p $(RESULTS) && SHOPFLEET_NO_DOWNLOAD=1 $(GOTESTSUM) --format $(2) --format-hide-empty-pkg --format-icons text --jsonfile $(RESULTS)/$(1).json -- -vet=off $(3) && \
 	awk -F '"Package":"' '{ split($$2, name, "\"") } /"Action":"run"/ { ran[name[1]] } /"Output":"testing: warning: no tests to run/ { delete ran[name[1]] } END { for (one in ran) exit; print "$@: the selection names no test"; exit 1 }' $(RESULTS)/$(1).json
 
 # What takes too long for each change runs whole on demand, and by a sample in continuous integration. A run of the whole
@@ -282,14 +284,15 @@ bench: binaries ## Measure the hub beside a bare writer; BENCH=<regexp> selects 
 	$(if $(BENCH),,$(recordRun))
 
 .PHONY: screenshots
-screenshots: binaries ## Take the pictures of the page of kubectl shopfleet ui anew, of a fleet with a region that does not answer.
-	mkdir -p e2e/ui/screenshots
-	SHOPFLEET_SCREENSHOTS=$(CURDIR)/e2e/ui/screenshots go test -vet=off -count=1 -run TestUI $(GOTEST_FLAGS) ./e2e/ui
+screenshots: binaries $(GOTESTSUM) ## Take the pictures of the page of kubectl shopfleet ui anew, of a fleet with a region that does not answer.
+	@mkdir -p e2e/ui/screenshots; export SHOPFLEET_SCREENSHOTS=$(CURDIR)/e2e/ui/screenshots; \
+	$(call runTests,screenshots,standard-verbose,-count=1 -run TestUI $(GOTEST_FLAGS) ./e2e/ui)
 
 .PHONY: bench-page
-bench-page: ## Measure the page of kubectl shopfleet ui with 500 members and 2,000 shops: reading, rendering, first paint, longest task.
-	go test -vet=off -run '^$$' -bench '^BenchmarkDocument$$' -benchtime 10x $(GOTEST_FLAGS) ./cmd/kubectl-shopfleet/ui/page
-	go test -vet=off -run '^$$' -bench '^Benchmark(Caches|Paint)$$' -benchtime 1x $(GOTEST_FLAGS) ./e2e/ui
+bench-page: binaries ## Measure the page of kubectl shopfleet ui with 500 members and 2,000 shops: reading, rendering, first paint, longest task.
+	@mkdir -p $(RESULTS)
+	go test -vet=off -p 1 -v -run '^$$' -bench '^Benchmark(Document|Caches|Paint)$$' -benchtime 3x -timeout $(GOTEST_TIMEOUT) $(GOTEST_FLAGS) ./cmd/kubectl-shopfleet/ui/page ./e2e/ui | tee $(RESULTS)/bench-page.txt
+	@grep -q '^Benchmark' $(RESULTS)/bench-page.txt || { echo "$@: the selection names no test"; exit 1; }
 
 .PHONY: profile
 profile: binaries ## Profile the hub in a burst of SHOPS=<n> shops, and show what costs most.
@@ -395,13 +398,14 @@ release-push: $(HELM) ## Push the images and charts that make release made to RE
 # CATALOG=1: make release-check also makes the catalogue for OLM, for which opm is compiled.
 CATALOG ?=
 .PHONY: release-check
-release-check: $(if $(CATALOG),$(OPM)) ## Make a release for this machine, push it to a registry of the test, and take everything from there again; CATALOG=1 with a catalogue for OLM.
-	$(if $(CATALOG),SHOPFLEET_OPM=$(OPM)) go -C e2e/release test -count=1 $(GOTEST_FLAGS) ./...
+release-check: $(GOTESTSUM) $(if $(CATALOG),$(OPM)) ## Make a release for this machine, push it to a registry of the test, and take everything from there again; CATALOG=1 with a catalogue for OLM.
+	@cd e2e/release && export SHOPFLEET_OPM=$(if $(CATALOG),$(OPM)) && $(call goTest,release-check,pkgname-and-test-fails,-count=1 $(GOTEST_FLAGS) ./...)
 
 .PHONY: stranger
-stranger: $(HELM) $(CYCLONEDX) ## Go from two releases in a registry to a shop on kind and back, with a time for each step; needs docker and chromium-headless-shell.
-	SHOPFLEET_STRANGER=1 go test -count=1 -timeout 40m -v $(GOTEST_FLAGS) ./e2e/stranger
-	$(recordRun)
+stranger: $(GOTESTSUM) $(HELM) $(CYCLONEDX) ## Go from two releases in a registry to a shop on kind and back, with a time for each step; needs docker and chromium-headless-shell.
+	@export SHOPFLEET_STRANGER=1; \
+	$(call goTest,stranger,standard-verbose,-count=1 -timeout 40m $(GOTEST_FLAGS) ./e2e/stranger)
+	$(if $(GOTEST_FLAGS),,$(recordRun))
 
 .PHONY: shop-push
 shop-push: ## Push the images of make shop-images to REGISTRY=<registry/folder>.

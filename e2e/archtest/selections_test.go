@@ -28,11 +28,19 @@ func TestSelections(t *testing.T) {
 		{"isolation", "ISOLATION=nosuch", "", noFigure},
 		{"crashpoints", "CRASHPOINTS=nosuch", "", `"nosuch": want all`},
 		{"faults", "FAULTS=nosuch", "", `"nosuch": want all`},
+		{"screenshots", "", "-run=TestNoSuch", noTest},
+		{"bench-page", "", "-bench=BenchmarkNoSuch", noTest},
+		{"release-check", "", "-run=TestNoSuch", noTest},
+		{"stranger", "", "-run=TestNoSuch", noTest},
 	} {
-		t.Run(test.selection+test.flags, func(t *testing.T) {
+		t.Run(test.target+" "+test.selection+test.flags, func(t *testing.T) {
 			t.Parallel()
-			cmd := exec.CommandContext(t.Context(), "make", "--no-print-directory", "--assume-old=binaries",
-				"RESULTS="+t.TempDir(), "GOTEST_FLAGS="+test.flags, test.target, test.selection)
+			args := []string{"--no-print-directory", "--assume-old=binaries", "RESULTS=" + t.TempDir(), "GOTEST_FLAGS=" + test.flags, test.target}
+			if test.selection != "" {
+				args = append(args, test.selection)
+			}
+			// No selection gets as far as what needs these programs.
+			cmd := exec.CommandContext(t.Context(), "make", append(args, "HELM=", "CYCLONEDX=")...)
 			cmd.Dir = root
 			cmd.Env = slices.DeleteFunc(os.Environ(), func(pair string) bool { // Those of make test are for that run.
 				return strings.HasPrefix(pair, "MAKE") || strings.HasPrefix(pair, "MFLAGS")
