@@ -55,6 +55,7 @@ func (r *Reconciler) observe(ctx context.Context, app *v1.EcommerceApp) (observa
 		return observation{}, fmt.Errorf("listing members: %w", err)
 	}
 	in := observation{Input: aggregate.Input{
+		Key:               keyOf(app),
 		Generation:        app.Generation,
 		Deleting:          app.Ending(),
 		Paused:            app.Spec.Paused && !app.Ending(),

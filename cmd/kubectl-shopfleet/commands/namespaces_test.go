@@ -16,19 +16,20 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 )
 
-// TestNamespacesOfMentions: a command that this program prints, or that its page or the runbook advises, works as it is
+// TestNamespacesOfMentions: a command that a program prints, or that a page, the runbook or a condition advises, works as it is
 // typed in any namespace: about objects with a namespace it has -n or -A. Help texts, which are raw strings, may leave that
-// to the reader.
+// to the reader. The controllers know the object that they report about, and name it.
 func TestNamespacesOfMentions(t *testing.T) {
 	t.Parallel()
 	root := New(Invocation{Args: []string{program}, Version: "v9", Streams: genericiooptions.NewTestIOStreamsDiscard()}).root
 	found := 0
-	for _, folder := range []string{"..", "../../../hub/runbook"} {
+	for _, folder := range []string{"..", "../../hub", "../../spoke", "../../../hub", "../../../spoke", "../../../cloud", "../../../config"} {
 		eachMessage(t, folder, func(at, text string) {
+			generic := folder == ".." || strings.HasPrefix(at, "../../../hub/runbook/")
 			for _, words := range mentionsIn(text) {
 				found++
-				if lacksNamespace(root, words) {
-					t.Errorf("%s: kubectl shopfleet %s: it has neither -n nor -A", at, strings.Join(words, " "))
+				if lacksNamespace(root, words) || !generic && lacksName(root, words) {
+					t.Errorf("%s: kubectl shopfleet %s: it has neither -n nor -A, or no name", at, strings.Join(words, " "))
 				}
 			}
 		})
@@ -42,6 +43,11 @@ func TestNamespacesOfMentions(t *testing.T) {
 	} {
 		if got := lacksNamespace(root, strings.Fields(mention)); got != want {
 			t.Errorf("%s lacks a namespace: %t, want %t", mention, got, want)
+		}
+	}
+	for mention, want := range map[string]bool{"why": true, "why X -n X": false, "recover list -A": false, "join": false} {
+		if got := lacksName(root, strings.Fields(mention)); got != want {
+			t.Errorf("%s lacks a name: %t, want %t", mention, got, want)
 		}
 	}
 }
@@ -72,8 +78,18 @@ func lacksNamespace(root *cobra.Command, words []string) bool {
 	if slices.Contains(arguments, "member") || slices.Contains(arguments, "--help") {
 		return false
 	}
-	about := regexp.MustCompile(`\b(APP|NAME|BACKUP)\b`).MatchString(command.Use)
-	return about && (len(arguments) > 0 || command.Flags().Lookup("all-namespaces") != nil && command.ValidateArgs(nil) == nil)
+	return isAboutNamespaced(command) && (len(arguments) > 0 || command.Flags().Lookup("all-namespaces") != nil && command.ValidateArgs(nil) == nil)
+}
+
+// lacksName reports whether a command is only spoken of: it needs the name of an object with a namespace, and has none.
+func lacksName(root *cobra.Command, words []string) bool {
+	command, arguments, err := root.Find(words)
+	return err == nil && isAboutNamespaced(command) && len(arguments) == 0 && command.ValidateArgs(nil) != nil
+}
+
+// isAboutNamespaced reports whether the arguments of a command are names of objects with a namespace.
+func isAboutNamespaced(command *cobra.Command) bool {
+	return regexp.MustCompile(`\b(APP|NAME|BACKUP)\b`).MatchString(command.Use)
 }
 
 // eachMessage calls see with each text of the Go files below a folder, tests and raw strings excepted. What a text is

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
@@ -82,7 +83,7 @@ func copyStatus(phase v1.Phase, ready bool) v1.EcommerceAppStatus {
 
 // input returns the input of generation 1, with every member chosen that is not detached.
 func input(members ...Cluster) Input {
-	in := Input{Generation: 1, Clusters: members, Now: at(0)}
+	in := Input{Key: shop(), Generation: 1, Clusters: members, Now: at(0)}
 	for _, m := range members {
 		if m.Connection != Detached {
 			in.Chosen = append(in.Chosen, m.Name)
@@ -90,6 +91,9 @@ func input(members ...Cluster) Input {
 	}
 	return in
 }
+
+// shop returns the name of the application.
+func shop() types.NamespacedName { return types.NamespacedName{Namespace: "shops", Name: "shop"} }
 
 // after returns the input that follows a status: the same, seconds later.
 func after(in Input, seconds int) Input {

@@ -29,7 +29,7 @@ func placedScenes() []scene {
 		{"no cluster that matches is ready", Input{Generation: 1, Now: at(0), Rejected: []v1.RejectedClusters{
 			{Reason: v1.ReasonClusterNotReady, Clusters: 1, Examples: []string{"b"}}, {Reason: v1.ReasonNotSelected, Clusters: 1, Examples: []string{"a"}},
 		}}},
-		{"no cluster matches", Input{Generation: 1, Now: at(0), Rejected: []v1.RejectedClusters{{Reason: v1.ReasonNotSelected, Clusters: 1, Examples: []string{"a"}}}}},
+		{"no cluster matches", Input{Key: shop(), Generation: 1, Now: at(0), Rejected: []v1.RejectedClusters{{Reason: v1.ReasonNotSelected, Clusters: 1, Examples: []string{"a"}}}}},
 		{"one of two is ready for the first time", after(input(member("a", running), member("b", reporting(v1.PhaseCreating))), 1)},
 		{"everything runs", everywhere()},
 		{"a placement that cannot be read changes nothing in the clusters", invalid(after(everywhere(), 1))},

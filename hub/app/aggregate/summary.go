@@ -241,7 +241,7 @@ func (s summary) unplacedMessage() string {
 	case s.unplacedReason() == v1.ReasonNoReadyCluster:
 		return "no cluster that matches the placement is ready"
 	default:
-		return "no cluster matches the placement: correct spec.placement, and see kubectl shopfleet why"
+		return fmt.Sprintf("no cluster matches the placement: correct spec.placement, and see kubectl shopfleet why %s -n %s", s.in.Key.Name, s.in.Key.Namespace)
 	}
 }
 

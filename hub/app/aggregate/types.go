@@ -27,6 +27,8 @@ const (
 
 // Input is everything that determines a status.
 type Input struct {
+	// Key names the application in the commands that messages advise.
+	Key types.NamespacedName
 	// Generation is the generation of the application's spec.
 	Generation int64
 	// Deleting is true if the application is being deleted.

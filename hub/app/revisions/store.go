@@ -179,8 +179,14 @@ func (s *Store) list(ctx context.Context, app *v1.EcommerceApp) ([]appsv1.Contro
 	return stored.Items, nil
 }
 
+// missing returns the error of a revision that an application cannot return to, and says what to do.
+func missing(app *v1.EcommerceApp, revision int64, why string) error {
+	return &apierror.SpecError{Reason: v1.ReasonRevisionNotFound, Err: fmt.Errorf("revision %d %s: %w: see kubectl shopfleet rollout history %s -n %s",
+		revision, why, errMissing, app.Name, app.Namespace)}
+}
+
 // errMissing means that a revision was deleted, or never was healthy.
-var errMissing = errors.New("edit the spec, or ask for another revision: see kubectl shopfleet rollout history")
+var errMissing = errors.New("edit the spec, or ask for another revision")
 
 // Spec returns the spec of an application with an earlier revision in place of its own. The error is an
 // *apierror.SpecError if the revision does not exist.
@@ -217,7 +223,7 @@ func (s *Store) get(ctx context.Context, app *v1.EcommerceApp, revision int64) (
 	stored := &appsv1.ControllerRevision{}
 	err := s.reader.Get(ctx, client.ObjectKey{Namespace: app.Namespace, Name: nameOf(app, revision)}, stored)
 	if apierrors.IsNotFound(err) || err == nil && !metav1.IsControlledBy(stored, app) {
-		return nil, &apierror.SpecError{Reason: v1.ReasonRevisionNotFound, Err: fmt.Errorf("revision %d does not exist: %w", revision, errMissing)}
+		return nil, missing(app, revision, "does not exist")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reading revision %d: %w", revision, err)
@@ -229,7 +235,7 @@ func (s *Store) get(ctx context.Context, app *v1.EcommerceApp, revision int64) (
 func (s *Store) CheckHealthy(ctx context.Context, app *v1.EcommerceApp, revision int64) error {
 	stored, err := s.get(ctx, app, revision)
 	if err == nil && stored.Annotations[v1.CompletedAtAnnotation] == "" {
-		return &apierror.SpecError{Reason: v1.ReasonRevisionNotFound, Err: fmt.Errorf("revision %d was never healthy in all clusters: %w", revision, errMissing)}
+		return missing(app, revision, "was never healthy in all clusters")
 	}
 	return err
 }

@@ -66,9 +66,9 @@ func DefinitionsHeldBack(mode v1.Mode, names []string) *Failure {
 
 // ManagedByAnotherHub returns the failure for a cluster with the record of another hub.
 func ManagedByAnotherHub(r ownership.Record) *Failure {
-	message := "the hub with the UID " + r.Hub + " manages the cluster: remove the cluster there, or see kubectl shopfleet recover list"
+	message := "the hub with the UID " + r.Hub + " manages the cluster: remove the cluster there, or see kubectl shopfleet recover list -A"
 	if r.Hub == "" {
-		message = "the record in the cluster no longer names the hub that manages it: see kubectl shopfleet recover list"
+		message = "the record in the cluster no longer names the hub that manages it: see kubectl shopfleet recover list -A"
 	}
 	return &Failure{Step: StepIdentity, Reason: v1.ReasonManagedByAnotherHub, OtherHub: r.ID(), Message: message}
 }

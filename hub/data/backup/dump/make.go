@@ -151,7 +151,7 @@ func Available(b *v1.Backup, copied *v1.EcommerceApp) steps.Result {
 // Lost returns the result for a Backup of a database that is lost.
 func Lost(b *v1.Backup) steps.Result {
 	return steps.RetryAfter(steps.Member, v1.ReasonDatabaseLost, "the database in %s is lost, and there is nothing to back up: "+
-		"restore a Backup with kubectl shopfleet restore BACKUP --overwrite", b.Spec.ClusterRef.Name)
+		"restore a Backup with kubectl shopfleet restore BACKUP -n %s --overwrite", b.Spec.ClusterRef.Name, b.Namespace)
 }
 
 // job returns the Job that runs a CronJob once.

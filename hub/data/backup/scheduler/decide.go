@@ -128,7 +128,7 @@ func decide(in input) Decision {
 		}
 		if entry.DatabaseLost {
 			all = append(all, problem{v1.ReasonDatabaseLost, entry.Name + ": the database is lost, and no backup is made or deleted until one is restored: " +
-				"kubectl shopfleet restore BACKUP --overwrite"})
+				"kubectl shopfleet restore BACKUP -n " + in.app.Namespace + " --overwrite"})
 		}
 		if member == nil {
 			unknown = append(unknown, entry.Name)
