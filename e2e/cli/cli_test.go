@@ -29,8 +29,9 @@ import (
 )
 
 const (
-	appName    = "my-ecommerce-app"
-	hubVersion = "v1.2.9"
+	appName = "my-ecommerce-app"
+	// hubVersion is another build of the plugin's release: with a newer one join refuses, and doctor excuses an older one.
+	hubVersion = framework.CLIVersion + "-4-g1234567"
 )
 
 // suite is a fleet with a running hub.

@@ -16,7 +16,8 @@ import (
 
 var errNoVersion = errors.New("the definition has no version")
 
-// testNewerRelease installs where the Lease of the leader names a newer release, and where a definition has a field more.
+// testNewerRelease installs and joins where the Lease of the leader names a newer release, and installs where a definition has
+// a field more.
 func (s *suite) testNewerRelease(t *testing.T) {
 	t.Helper()
 	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: config.Namespace, Name: "shopfleet-hub", Labels: v1.VersionLabels("v1.3.0")}}
@@ -24,6 +25,8 @@ func (s *suite) testNewerRelease(t *testing.T) {
 	mark := s.mark(t)
 	s.run(t, "install", "hub").Want(t, framework.Failed,
 		"installing the hub of release "+framework.CLIVersion+" over v1.3.0", "Use kubectl-shopfleet of v1.3.0")
+	s.run(t, "join", "eu-1", "--member-kubeconfig", s.cluster.AdminKubeconfig()).Want(t, framework.Failed,
+		"joining with release "+framework.CLIVersion+" a hub of v1.3.0", "Use kubectl-shopfleet of v1.3.0")
 	if wrote := s.writes(t, mark); len(wrote) > 0 {
 		t.Errorf("it wrote:\n%s", wrote)
 	}

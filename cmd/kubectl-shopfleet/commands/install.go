@@ -12,7 +12,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/doctor"
 	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/hint"
 	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/installer"
 	"github.com/shopfleet/shopfleet/config"
@@ -24,7 +23,7 @@ const installTimeout = 3 * time.Minute
 var (
 	// errConflicting prevents two controllers from reconciling the same objects.
 	errConflicting = errors.New("the cluster already has it")
-	// errNewer prevents that a release gets permissions, policies and arguments of an earlier one.
+	// errNewer prevents that a release gets permissions, policies, arguments and agents of an earlier one.
 	errNewer = errors.New("a newer release runs there")
 )
 
@@ -194,7 +193,7 @@ func (i *install) checkConflict(ctx context.Context, at *cluster, set config.Set
 
 // checkRelease returns an error if what runs there is of a newer release than this program.
 func (i *install) checkRelease(set config.Set, current process) error {
-	if !current.isThere || !doctor.IsOlder(i.version, current.version) {
+	if !i.isOlderThan(current) {
 		return nil
 	}
 	return hint.With(fmt.Errorf("installing the %s of release %s over %s: %w", set, i.version, current.version, errNewer),

@@ -8,11 +8,13 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/duration"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/hint"
 	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/join"
 	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/printers"
 	"github.com/shopfleet/shopfleet/config"
@@ -71,6 +73,9 @@ With --mode agent an agent is installed in the member. It reconciles the Ecommer
 there even while the hub is unavailable, and the hub only needs permission to write and
 read its copies (see config/rbac/agent). Run the command again with the other mode to
 switch; no pod restarts. CRDs of a newer release that the member has are kept.
+
+If the hub is of a newer release than this program, the command changes nothing and fails:
+the member would get permissions, policies and an agent of an earlier one.
 
 If a Secret of the name registers this cluster already, it is replaced, and the command
 says what it registers. One that registers another cluster, or is no registration, is
@@ -143,7 +148,9 @@ func (c *joinCluster) run(ctx context.Context, name string) error {
 	r := join.Registration{Name: name, Provider: v1.Provider(c.provider), Region: c.region, Labels: c.labels, CloudAccount: c.account}
 	var known join.Known
 	if err := c.during("comparing the member and the hub", func() (err error) {
-		known, at, err = c.compare(ctx, registry, member, name, at)
+		if err = c.checkRelease(ctx, hub); err == nil {
+			known, at, err = c.compare(ctx, registry, member, name, at)
+		}
 		return err
 	}); err != nil {
 		return err
@@ -197,6 +204,20 @@ func (c *joinCluster) write(ctx context.Context, registry join.Hub, member *clus
 		}
 	}
 	return c.register(ctx, registry, member, r, at)
+}
+
+// checkRelease returns an error if the hub is of a newer release than this program, whose permissions, policies and agent
+// it would get in the member. Users who may not read that can still join members: the hub reports what it lacks there.
+func (c *joinCluster) checkRelease(ctx context.Context, hub *cluster) error {
+	current, err := c.running(ctx, hub, config.Hub)
+	switch {
+	case apierrors.IsForbidden(err):
+		return nil
+	case err != nil || !c.isOlderThan(current):
+		return err
+	}
+	return hint.With(fmt.Errorf("joining with release %s a hub of %s: %w", c.version, current.version, errNewer),
+		fmt.Sprintf("Use kubectl-shopfleet of %s, which has the permissions, the policies and the agent of that release.", current.version))
 }
 
 // compare rejects what the hub would reject, before anything is written. It returns the

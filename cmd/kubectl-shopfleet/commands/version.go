@@ -149,6 +149,11 @@ func (p *Program) running(ctx context.Context, at *cluster, set config.Set) (pro
 	return found, nil
 }
 
+// isOlderThan reports whether what runs there is of a newer release than this program.
+func (p *Program) isOlderThan(current process) bool {
+	return current.isThere && doctor.IsOlder(p.version, current.version)
+}
+
 // tag returns the tag of an image, or an empty string.
 func tag(image string) string {
 	image, _, _ = strings.Cut(image, "@")
