@@ -21,10 +21,11 @@ const (
 )
 
 // Prefixes of the arguments that Install sets: that with the spoke's image, which the hub has, and
-// that for the safe mode.
+// that for the safe mode; and that which it adds, with the page of the runbook.
 const (
 	spokeImageFlag = "--spoke-image="
 	safeModeFlag   = "--safe-mode="
+	runbookURLFlag = "--runbook-url="
 )
 
 // Installation holds the options of Install. Zero values keep the values of the manifests.
@@ -43,6 +44,18 @@ type Installation struct {
 	Replicas int32
 	// SafeMode makes the process observe and report, and write nothing but statuses.
 	SafeMode bool
+	// RunbookURL is the page that the alerts of shops link to. The default is that of the version of the process.
+	RunbookURL string
+}
+
+// RunbookURL returns the page that the arguments of a process name; empty if they leave it to the process.
+func RunbookURL(arguments []string) string {
+	for _, argument := range arguments {
+		if page, is := strings.CutPrefix(argument, runbookURLFlag); is {
+			return page
+		}
+	}
+	return ""
 }
 
 // Image returns the image of the set's process in a version, without a registry, for
@@ -167,6 +180,9 @@ func (i Installation) adapt(object *unstructured.Unstructured) error {
 			setArgument(container, spokeImageFlag, spoke)
 		}
 		setArgument(container, safeModeFlag, strconv.FormatBool(i.SafeMode))
+		if arguments, ok := container["args"].([]any); ok && i.RunbookURL != "" {
+			container["args"] = append(arguments, runbookURLFlag+i.RunbookURL)
+		}
 	})
 }
 

@@ -176,6 +176,23 @@ func TestSafeMode(t *testing.T) {
 	}
 }
 
+// TestRunbookURL: an installation passes the page of the runbook to the process, and leaves it to the process without one.
+func TestRunbookURL(t *testing.T) {
+	for _, set := range []Set{Hub, Spoke} {
+		for _, page := range []string{"", "https://wiki/alerts"} {
+			deployment := &appsv1.Deployment{}
+			as(t, installed(t, set, Installation{RunbookURL: page})["Deployment/shopfleet-"+string(set)], deployment)
+			arguments := deployment.Spec.Template.Spec.Containers[0].Args
+			if got := RunbookURL(arguments); got != page {
+				t.Errorf("%s: the arguments %v have the page %q, want %q", set, arguments, got, page)
+			}
+			if passed := strings.Contains(strings.Join(arguments, " "), "--runbook-url"); passed != (page != "") {
+				t.Errorf("%s with %q: the arguments are %v", set, page, arguments)
+			}
+		}
+	}
+}
+
 func TestSpokeImage(t *testing.T) {
 	digest := "@sha256:" + strings.Repeat("0a", 32)
 	for hub, want := range map[string]string{

@@ -89,6 +89,8 @@ func TestMoreExitCodes(t *testing.T) {
 	hub := nowhere(t)
 	checkExits(t, hub, map[string]exit{
 		"a pull Secret's name":    {[]string{"install", "hub", "--image-pull-secret", "one,two"}, exitUsage, `--image-pull-secret "one,two"`},
+		"a runbook without host":  {[]string{"install", "hub", "--runbook-url", "runbook.md"}, exitUsage, `--runbook-url "runbook.md"`},
+		"a runbook with a place":  {[]string{"join", "a", "--member-kubeconfig", hub, "--runbook-url", "https://wiki/alerts#one"}, exitUsage, "neither spaces nor a #"},
 		"a pull Secret twice":     {[]string{"join", "a", "--member-kubeconfig", hub, "--image-pull-secret", "m", "--image-pull-secret", "m"}, exitUsage, "is given twice"},
 		"a link to a program":     {[]string{"ui", "--grafana", "javascript:alert(1)"}, exitUsage, "must be an http or https URL"},
 		"a link with a password":  {[]string{"ui", "--grafana", "https://a:b@grafana.example.com"}, exitUsage, "without credentials"},

@@ -79,7 +79,7 @@ func (p *Program) flagValues() map[string]cobra.CompletionFunc {
 		"member-context": completeMemberContexts,
 	}
 	for _, name := range []string{
-		"selector", "labels", "image", "mirror", "field-manager", "spoke-image", "image-pull-secret", "member-server", "token-ttl", "timeout", "of-hub",
+		"selector", "labels", "image", "mirror", "field-manager", "spoke-image", "image-pull-secret", "runbook-url", "member-server", "token-ttl", "timeout", "of-hub",
 		"as", "as-group", "as-uid", "as-user-extra", "server", "tls-server-name", "token", "request-timeout", "to-revision",
 		"sort-by", "label-columns", "field-selector", "v",
 	} {

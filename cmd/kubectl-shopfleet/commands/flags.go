@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -59,6 +60,22 @@ func (s *pullSecrets) check() error {
 		if slices.Contains((*s)[:n], name) {
 			return usagef("--image-pull-secret %q: is given twice", name)
 		}
+	}
+	return nil
+}
+
+// runbookURL is the flag --runbook-url.
+type runbookURL string
+
+// add adds the flag to a command that installs what renders alerts.
+func (u *runbookURL) add(cmd *cobra.Command, more string) {
+	cmd.Flags().StringVar((*string)(u), "runbook-url", "", "`URL` of the page that alerts of EcommerceApps link to, each with # and its name"+more)
+}
+
+// check rejects what the charts reject for prometheusRule.runbookURL.
+func (u *runbookURL) check() error {
+	if *u != "" && !regexp.MustCompile(`^https?://[^ #]+$`).MatchString(string(*u)) {
+		return usagef("--runbook-url %q: must begin with http:// or https://, and have neither spaces nor a #", string(*u))
 	}
 	return nil
 }

@@ -34,6 +34,7 @@ type install struct {
 	image      string
 	spokeImage string
 	secrets    pullSecrets
+	runbook    runbookURL
 	replicas   int32
 	safeMode   bool
 	wait       waitFlags
@@ -80,6 +81,7 @@ applications: they report in status.pendingChanges what they would write.`,
 	cmd.Flags().StringVar(&c.image, "image", "", "Image to install; default: shopfleet-hub or shopfleet-spoke in the version of this program")
 	cmd.Flags().StringVar(&c.spokeImage, "spoke-image", "", "With hub: image of its Jobs in members; default: shopfleet-spoke beside --image")
 	c.secrets.add(cmd, "; default: the current ones")
+	c.runbook.add(cmd, "; default: that of the version")
 	cmd.Flags().Int32Var(&c.replicas, "replicas", 2, "Number of pods, one of which is the leader")
 	cmd.Flags().BoolVar(&c.safeMode, "safe-mode", false, "Observe and report, and write nothing but statuses; install again without it to end that")
 	c.output = newOutput(cmd)
@@ -100,7 +102,7 @@ func (i *install) check(set config.Set) error {
 	case strings.ContainsAny(i.image, " \t\n"):
 		return usagef("--image %q: must not contain spaces", i.image)
 	}
-	return errors.Join(i.output.check(), i.secrets.check(), i.wait.check(), i.checkNamespace())
+	return errors.Join(i.output.check(), i.secrets.check(), i.runbook.check(), i.wait.check(), i.checkNamespace())
 }
 
 func (i *install) run(ctx context.Context, set config.Set) error {
@@ -152,7 +154,10 @@ func (i *install) run(ctx context.Context, set config.Set) error {
 
 // plan returns what to apply, with what is kept of what runs there.
 func (i *install) plan(set config.Set, current process) (installer.Plan, error) {
-	wanted := config.Installation{Namespace: i.namespace, Image: i.image, SpokeImage: i.spokeImage, PullSecrets: i.secrets, Replicas: i.replicas, SafeMode: i.safeMode}
+	wanted := config.Installation{
+		Namespace: i.namespace, Image: i.image, SpokeImage: i.spokeImage, PullSecrets: i.secrets,
+		Replicas: i.replicas, SafeMode: i.safeMode, RunbookURL: string(i.runbook),
+	}
 	if wanted.Image == "" {
 		wanted.Image = i.images + set.Image(i.version)
 	}

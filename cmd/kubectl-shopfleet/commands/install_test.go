@@ -96,6 +96,22 @@ func TestInstallOverANewerSpoke(t *testing.T) {
 	}
 }
 
+// TestRunbookOfAnInstallation: the flag reaches the process.
+func TestRunbookOfAnInstallation(t *testing.T) {
+	t.Parallel()
+	for _, set := range []config.Set{config.Hub, config.Spoke} {
+		i := &install{Program: &Program{version: "v1.2.0", namespace: config.Namespace}, runbook: "https://wiki/alerts", replicas: 1}
+		plan, err := i.plan(set, process{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := plan.Objects[len(plan.Objects)-1].MarshalJSON()
+		if err != nil || !strings.Contains(string(text), `"--runbook-url=https://wiki/alerts"`) {
+			t.Errorf("%s: the Deployment is %s, %v; want the page among its arguments", set, text, err)
+		}
+	}
+}
+
 // TestPullSecretsAreKept: an installation without the flag keeps the pull Secrets that the Deployment has.
 func TestPullSecretsAreKept(t *testing.T) {
 	t.Parallel()

@@ -42,6 +42,7 @@ type joinCluster struct {
 	mode      string
 	image     string
 	secrets   pullSecrets
+	runbook   runbookURL
 	ttl       time.Duration
 	account   string
 	wait      waitFlags
@@ -101,6 +102,7 @@ address unless you set --member-server. With --dry-run no token is created.`,
 	cmd.Flags().StringVar(&c.mode, "mode", "", "What reconciles the EcommerceApps there: agentless (the hub) or agent; default: the current mode, at first agentless")
 	cmd.Flags().StringVar(&c.image, "spoke-image", "", "Image of the agent; default: the current one, at first shopfleet-spoke in the version of this program")
 	c.secrets.add(cmd, ". For the agent; default: the current ones")
+	c.runbook.add(cmd, ". For the agent; default: the current one, at first that of the version")
 	cmd.Flags().DurationVar(&c.ttl, "token-ttl", defaultTTL, "How long the token of the hub, and each with which the hub renews it, is valid")
 	cmd.Flags().StringVar(&c.account, "cloud-account", "", "CloudAccount that owns the volumes of the member; default: the current one, at first none")
 	c.wait.add(cmd, time.Minute, "the MemberCluster is ready")
@@ -125,7 +127,7 @@ func (c *joinCluster) check(name string) error {
 	case c.ttl < minTTL:
 		return usagef("--token-ttl %s: must be at least %s", c.ttl, minTTL)
 	}
-	return errors.Join(c.output.check(), c.secrets.check(), c.wait.check())
+	return errors.Join(c.output.check(), c.secrets.check(), c.runbook.check(), c.wait.check())
 }
 
 func (c *joinCluster) run(ctx context.Context, name string) error {
@@ -257,7 +259,7 @@ func (c *joinCluster) installAgent(ctx context.Context, member *cluster) error {
 	if err != nil {
 		return err
 	}
-	agent.PullSecrets, agent.DryRun = c.secrets, c.dryRun == dryRunServer
+	agent.PullSecrets, agent.RunbookURL, agent.DryRun = c.secrets, string(c.runbook), c.dryRun == dryRunServer
 	ctx, cancel := c.wait.limit(ctx, nil)
 	defer cancel()
 	return c.during("installing the agent on the member", func() error { return agent.Install(ctx) })

@@ -1,6 +1,7 @@
 package join
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -39,6 +40,8 @@ type Agent struct {
 	Image, Default string
 	// PullSecrets are the names of Secrets with which nodes pull the image. Without any, the current ones are kept too.
 	PullSecrets []string
+	// RunbookURL is the page that the alerts of shops link to. If it is empty, the current one is kept too.
+	RunbookURL string
 	// DryRun makes Install and Remove send dry-run requests only.
 	DryRun bool
 	// Query watches the member.
@@ -62,9 +65,9 @@ func (a Agent) report(done installer.Result) error {
 	return nil
 }
 
-// wanted returns the image and the pull Secrets to install.
+// wanted returns the image, the pull Secrets and the page of the runbook to install.
 func (a Agent) wanted(ctx context.Context) (config.Installation, error) {
-	wanted := config.Installation{Image: a.Image, PullSecrets: a.PullSecrets}
+	wanted := config.Installation{Image: a.Image, PullSecrets: a.PullSecrets, RunbookURL: a.RunbookURL}
 	if a.Image == "" {
 		wanted.Image = a.Default
 	}
@@ -76,8 +79,9 @@ func (a Agent) wanted(ctx context.Context) (config.Installation, error) {
 	case err != nil:
 		return wanted, fmt.Errorf("looking for an agent on the member: %w", err)
 	}
-	if current := deployment.Spec.Template.Spec.Containers; a.Image == "" && len(current) > 0 {
-		wanted.Image = current[0].Image
+	if current := deployment.Spec.Template.Spec.Containers; len(current) > 0 {
+		wanted.Image = cmp.Or(a.Image, current[0].Image)
+		wanted.RunbookURL = cmp.Or(a.RunbookURL, config.RunbookURL(current[0].Args))
 	}
 	if len(a.PullSecrets) == 0 {
 		wanted.PullSecrets = installer.PullSecrets(deployment)

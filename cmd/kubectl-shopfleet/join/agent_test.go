@@ -14,11 +14,11 @@ import (
 	"github.com/shopfleet/shopfleet/config"
 )
 
-// TestAgentIsKept: joining again keeps the image and the pull Secrets of an agent, unless the user names others.
+// TestAgentIsKept: joining again keeps the image, the pull Secrets and the runbook of an agent, unless the user names others.
 func TestAgentIsKept(t *testing.T) {
 	t.Parallel()
 	agent := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: config.Namespace, Name: config.SpokeServiceAccount}}
-	agent.Spec.Template.Spec.Containers = []corev1.Container{{Image: "current"}}
+	agent.Spec.Template.Spec.Containers = []corev1.Container{{Image: "current", Args: []string{"--safe-mode=false", "--runbook-url=https://wiki/alerts"}}}
 	agent.Spec.Template.Spec.ImagePullSecrets = []corev1.LocalObjectReference{{Name: "a"}, {Name: "b"}}
 	scheme := runtime.NewScheme()
 	if err := appsv1.AddToScheme(scheme); err != nil {
@@ -32,10 +32,11 @@ func TestAgentIsKept(t *testing.T) {
 		want  config.Installation
 	}{
 		"the first time":       {Agent{Default: "default"}, none, config.Installation{Image: "default"}},
-		"the first, by choice": {Agent{Image: "given", PullSecrets: []string{"c"}}, none, config.Installation{Image: "given", PullSecrets: []string{"c"}}},
-		"again":                {Agent{Default: "default"}, there, config.Installation{Image: "current", PullSecrets: []string{"a", "b"}}},
-		"again, an image":      {Agent{Image: "given"}, there, config.Installation{Image: "given", PullSecrets: []string{"a", "b"}}},
-		"again, a pull Secret": {Agent{PullSecrets: []string{"c"}}, there, config.Installation{Image: "current", PullSecrets: []string{"c"}}},
+		"the first, by choice": {Agent{Image: "given", PullSecrets: []string{"c"}, RunbookURL: "https://docs"}, none, config.Installation{Image: "given", PullSecrets: []string{"c"}, RunbookURL: "https://docs"}},
+		"again":                {Agent{Default: "default"}, there, config.Installation{Image: "current", PullSecrets: []string{"a", "b"}, RunbookURL: "https://wiki/alerts"}},
+		"again, an image":      {Agent{Image: "given"}, there, config.Installation{Image: "given", PullSecrets: []string{"a", "b"}, RunbookURL: "https://wiki/alerts"}},
+		"again, a pull Secret": {Agent{PullSecrets: []string{"c"}}, there, config.Installation{Image: "current", PullSecrets: []string{"c"}, RunbookURL: "https://wiki/alerts"}},
+		"again, a runbook":     {Agent{RunbookURL: "https://docs"}, there, config.Installation{Image: "current", PullSecrets: []string{"a", "b"}, RunbookURL: "https://docs"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
