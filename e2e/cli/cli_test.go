@@ -304,6 +304,8 @@ func (s *suite) testCompletion(t *testing.T) {
 func (s *suite) testRecover(t *testing.T) {
 	t.Helper()
 	s.run(t, "recover", "list", "-A").Want(t, framework.Done, "No decision is pending.")
+	s.run(t, "recover", "list", "-A", "-l", "none=there").Want(t, framework.Done, "No decision is pending.")
+	framework.Session{StopAt: "No decision is pending."}.CLI(t, s.hub, "recover", "list", "-A", "-w").Want(t, framework.Stopped)
 	s.run(t, "recover", "import", appName, "-n", "production", "--member", "eu-1").
 		Want(t, framework.Failed, "no decision is pending", "kubectl shopfleet recover list -A")
 	s.run(t, "recover", "list", "none", "-n", "production").Want(t, framework.Failed, "not found")

@@ -36,6 +36,7 @@ func (s *suite) testRollout(t *testing.T) {
 	}
 	command("rollout undo").Want(t, framework.Failed, "it has no rollout", "kubectl explain eapp.spec.rollout")
 	command("rollout history").Want(t, framework.Done, "has no revisions")
+	framework.Session{StopAt: "has no revisions"}.CLI(t, s.hub, "rollout", "history", "steered", "-n", "production", "-w").Want(t, framework.Stopped)
 	s.testRequests(t, app)
 	command("rollout status", "--timeout", "1m").Want(t, framework.Done, "steered Running")
 	framework.Edit(t, s.Hub, app, func(a *v1.EcommerceApp) {
@@ -55,6 +56,7 @@ func (s *suite) testRollout(t *testing.T) {
 	command("rollout resume").Want(t, framework.Done, "steered resumed")
 	await(v1.RolloutComplete, 2)
 	command("rollout history").Want(t, framework.Done, "shop:v2", "in the spec, Complete", "previous")
+	command("rollout history", "-l", "none=there").Want(t, framework.Done, "has no revisions")
 	command("rollout undo", "--to-revision", "9").Want(t, framework.Failed, "choosing revision 9", "kubectl shopfleet rollout history steered")
 	command("rollout undo", "--to-revision", "-1").Want(t, framework.Misused, "must not be negative")
 	command("rollout undo", "--timeout", "1m").Want(t, framework.Done, "steered rolling back", "RolledBack")

@@ -75,14 +75,25 @@ func TestConventions(t *testing.T) {
 				t.Errorf("--%s hides the one of kubectl", f.Name)
 			}
 		})
-		wait, timeout := cmd.Flags().Lookup("wait"), cmd.Flags().Lookup("timeout")
-		if wait != nil && (wait.Value.Type() != "bool" || timeout == nil) {
-			t.Error("--wait is not a bool with a --timeout")
-		}
-		if timeout != nil && timeout.Value.Type() != "duration" {
-			t.Error("--timeout is not a duration")
-		}
+		checkListAndWait(t, cmd.Flags())
 	})
+}
+
+// checkListAndWait checks the flags that lists have, and those of what waits.
+func checkListAndWait(t *testing.T, flags *pflag.FlagSet) {
+	t.Helper()
+	for _, name := range []string{"selector", "watch"} {
+		if flags.Lookup("show-labels") != nil && flags.Lookup(name) == nil {
+			t.Errorf("it lists objects, and has no --%s", name)
+		}
+	}
+	wait, timeout := flags.Lookup("wait"), flags.Lookup("timeout")
+	if wait != nil && (wait.Value.Type() != "bool" || timeout == nil) {
+		t.Error("--wait is not a bool with a --timeout")
+	}
+	if timeout != nil && timeout.Value.Type() != "duration" {
+		t.Error("--timeout is not a duration")
+	}
 }
 
 // TestHelp: each command has a help, whose examples are commands that can be parsed.

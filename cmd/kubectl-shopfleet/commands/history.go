@@ -17,8 +17,15 @@ import (
 	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/printers"
 )
 
+// history is the command that lists the revisions of an EcommerceApp.
+type history struct {
+	*Program
+	output *output
+	listFlags
+}
+
 func (p *Program) rolloutHistoryCommand() *cobra.Command {
-	var output *output
+	c := &history{Program: p}
 	cmd := &cobra.Command{
 		Use:   "history APP",
 		Short: "List the revisions of an EcommerceApp with a rollout",
@@ -27,26 +34,26 @@ func (p *Program) rolloutHistoryCommand() *cobra.Command {
 The last ten that were healthy in all clusters are kept, and those that clusters still
 have. Each is a ControllerRevision in the namespace of the EcommerceApp.`,
 		Example: `  kubectl shopfleet rollout history shop -n production
+  kubectl shopfleet rollout history shop -n production -w
   kubectl shopfleet rollout history shop -n production -o yaml`,
 		Args:              usage(cobra.ExactArgs(1)),
 		ValidArgsFunction: p.completeApps,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return p.history(cmd.Context(), output, args[0])
-		},
+		RunE:              func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), args[0]) },
 	}
-	output = newListOutput(cmd)
+	c.output = newListOutput(cmd)
+	c.addSelection(cmd)
 	return cmd
 }
 
-func (p *Program) history(ctx context.Context, output *output, name string) error {
-	if err := output.check(); err != nil {
+func (h *history) run(ctx context.Context, name string) error {
+	if err := h.output.check(); err != nil {
 		return err
 	}
-	namespace, err := p.namespaceFlag()
+	namespace, options, err := h.options(h.Program)
 	if err != nil {
 		return err
 	}
-	hub, err := p.hub()
+	hub, err := h.hub()
 	if err != nil {
 		return err
 	}
@@ -55,14 +62,17 @@ func (p *Program) history(ctx context.Context, output *output, name string) erro
 		return hint.IfNotFound(fmt.Errorf("getting EcommerceApp %q: %w", name, err), "List all: kubectl shopfleet status -A")
 	}
 	return (&list{
-		Program: p, hub: hub, output: output, kind: &appsv1.ControllerRevisionList{},
-		options: revisionsOf(namespace, name),
+		Program: h.Program, hub: hub, output: h.output, watch: h.watch, kind: &appsv1.ControllerRevisionList{},
+		options: append(options, revisionsOf(namespace, name)...), // Labels narrow the selector before them.
 		keep:    func(o client.Object) bool { return metav1.IsControlledBy(o, app) },
 		empty:   "EcommerceApp " + name + " has no revisions: define spec.rollout to keep some.",
 		render: func(objects []client.Object, now time.Time) *metav1.Table {
 			found := itemsOf[appsv1.ControllerRevision](objects)
-			if output.sortBy() == "" {
+			if h.output.sortBy() == "" {
 				slices.SortFunc(found, func(a, b appsv1.ControllerRevision) int { return cmp.Compare(b.Revision, a.Revision) })
+			}
+			if current := (&v1.EcommerceApp{}); h.watch && hub.client.Get(ctx, client.ObjectKeyFromObject(app), current) == nil {
+				app = current // Its clusters and its rollout have moved on since.
 			}
 			return printers.Revisions(app, found, now)
 		},

@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -15,6 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	cmdutil "k8s.io/kubectl/pkg/cmd/util"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/watchuntil"
 )
 
 // list shows objects of one kind, once or as they change.
@@ -26,6 +29,8 @@ type list struct {
 	// kind is an empty list of the kind.
 	kind    client.ObjectList
 	options []client.ListOption
+	// expand returns what the listed objects are records of; nil for themselves.
+	expand func([]client.Object) []client.Object
 	// keep filters the objects; nil keeps all.
 	keep func(client.Object) bool
 	// single prints one object as itself and not as a list of one.
@@ -106,6 +111,9 @@ func (l *list) get(ctx context.Context) ([]client.Object, error) {
 }
 
 func (l *list) filter(objects []client.Object) []client.Object {
+	if l.expand != nil {
+		objects = l.expand(objects)
+	}
 	if l.keep == nil {
 		return objects
 	}
@@ -127,16 +135,22 @@ func (l *list) print(objects []client.Object) error {
 	return l.output.print(l.Program, all, l.hub.scheme)
 }
 
+// query returns what to watch.
+func (l *list) query() (watchuntil.Query, error) {
+	query, err := l.hub.query(l.retrying)
+	query.List, query.Options = l.kind, l.options
+	return query, err
+}
+
 // runWatch prints the objects, and then those that change, until the user interrupts.
 func (l *list) runWatch(ctx context.Context) error {
 	if l.output.sortBy() != "" {
-		l.say("--watch shows changes as they come: --sort-by is ignored")
+		l.say(sortIgnored)
 	}
-	query, err := l.hub.query(l.retrying)
+	query, err := l.query()
 	if err != nil {
 		return err
 	}
-	query.List, query.Options = l.kind, l.options
 	versions := map[string]string{}
 	return query.Run(ctx, func(all []client.Object) (bool, error) {
 		objects := l.filter(all)
@@ -147,12 +161,17 @@ func (l *list) runWatch(ctx context.Context) error {
 	})
 }
 
-// printChanged prints the objects that differ from those that were printed before.
+// sortIgnored says what a watch cannot do.
+const sortIgnored = "--watch shows changes as they come: --sort-by is ignored"
+
+// printChanged prints the objects that differ from those that were printed before. What the hub has recorded of an orphan
+// has no version, and does not change.
 func (l *list) printChanged(objects []client.Object, versions map[string]string) error {
 	var changed []client.Object
 	for _, o := range objects {
-		if key := client.ObjectKeyFromObject(o).String(); versions[key] != o.GetResourceVersion() {
-			versions[key] = o.GetResourceVersion()
+		key, version := client.ObjectKeyFromObject(o).String()+"/"+string(o.GetUID()), cmp.Or(o.GetResourceVersion(), string(o.GetUID()))
+		if versions[key] != version {
+			versions[key] = version
 			changed = append(changed, o)
 		}
 	}
@@ -188,9 +207,14 @@ type listFlags struct {
 }
 
 func (l *listFlags) add(cmd *cobra.Command) {
-	cmdutil.AddLabelSelectorFlagVar(cmd, &l.selector)
+	l.addSelection(cmd)
 	cmd.Flags().StringVar(&l.fields, "field-selector", "", "Field selector, for example metadata.name=shop")
 	cmd.Flags().BoolVarP(&l.allNamespaces, "all-namespaces", "A", false, "List the objects of all namespaces")
+}
+
+// addSelection adds the flags of each list, also of one that is about an EcommerceApp or about several kinds.
+func (l *listFlags) addSelection(cmd *cobra.Command) {
+	cmdutil.AddLabelSelectorFlagVar(cmd, &l.selector)
 	cmd.Flags().BoolVarP(&l.watch, "watch", "w", false, "Print changes, too, until you interrupt the command")
 }
 

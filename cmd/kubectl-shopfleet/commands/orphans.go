@@ -78,25 +78,37 @@ func (o *orphans) command(use, short, long, example string) *cobra.Command {
 func (o *orphans) find(ctx context.Context, hub *cluster, keep func(*v1.EcommerceApp) bool) ([]v1.EcommerceApp, error) {
 	records := &corev1.ConfigMapList{}
 	err := o.during("waiting for the hub at "+hub.config.Host, func() error {
-		return hub.client.List(ctx, records, client.InNamespace(o.namespace), client.HasLabels{v1.MemberRecordLabel})
+		return hub.client.List(ctx, records, recordsOf(o.namespace)...)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("listing orphans from the hub: %w", err)
 	}
+	return orphansIn(records.Items, func(orphan *v1.EcommerceApp) bool {
+		return (len(o.members) == 0 || slices.Contains(o.members, orphan.Labels[v1.ClusterLabel])) && keep(orphan)
+	}), nil
+}
+
+// orphansIn returns the orphans that records of the hub list, with the name of each one's cluster as a label.
+func orphansIn(records []corev1.ConfigMap, keep func(*v1.EcommerceApp) bool) []v1.EcommerceApp {
 	var found []v1.EcommerceApp
-	for i := range records.Items {
-		member := records.Items[i].Labels[v1.MemberRecordLabel]
-		if records.Items[i].Name != recovery.OrphansName(member) || len(o.members) > 0 && !slices.Contains(o.members, member) {
+	for i := range records {
+		member := records[i].Labels[v1.MemberRecordLabel]
+		if records[i].Name != recovery.OrphansName(member) {
 			continue
 		}
-		for _, orphan := range recovery.DecodeOrphans(records.Items[i].Data).Orphans {
+		for _, orphan := range recovery.DecodeOrphans(records[i].Data).Orphans {
 			orphan.Labels = map[string]string{v1.ClusterLabel: member}
 			if keep(&orphan) {
 				found = append(found, orphan)
 			}
 		}
 	}
-	return found, nil
+	return found
+}
+
+// recordsOf selects the records that the hub has in its namespace.
+func recordsOf(namespace string) []client.ListOption {
+	return []client.ListOption{client.InNamespace(namespace), client.HasLabels{v1.MemberRecordLabel}}
 }
 
 // named returns the orphans of a name; there is at least one.
@@ -253,7 +265,7 @@ func (o *orphans) awaitGone(ctx context.Context, hub *cluster, found []v1.Ecomme
 		return err
 	}
 	query.List = &corev1.ConfigMapList{}
-	query.Options = []client.ListOption{client.InNamespace(o.namespace), client.HasLabels{v1.MemberRecordLabel}}
+	query.Options = recordsOf(o.namespace)
 	err = o.during("waiting for the orphan to be deleted in "+strings.Join(clustersOf(found), ", "), func() error {
 		return query.Run(waiting, func(records []client.Object) (bool, error) {
 			for i := range found {

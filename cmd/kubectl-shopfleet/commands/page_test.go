@@ -58,7 +58,7 @@ Flags and output are those of kubectl, from its own packages.
 - **Which objects.** ` + "`NAME...` is any number of names; in their place `-l` selects by labels, and `--all` all. `-n` is the namespace of EcommerceApps, Backups and orphans, and\n" +
 	"  `-A` lists those of all. `--member` names a member where that is not the object." + `
 - **Output.** ` + "`-o` takes `json`, `yaml`, `jsonpath=`, `go-template=` and, for objects, `name`; tables also `wide` and `custom-columns=`, with `--no-headers`. Lists have `--sort-by`,\n" +
-	"  `--show-labels` and `-L`; `status` and `backup list` also `--field-selector` and `-w`. Results go to the standard output, progress and hints to the standard error; `-v=6` shows the requests." + `
+	"  `--show-labels`, `-L`, `-l` and `-w`; `status` and `backup list` also `--field-selector`. Results go to the standard output, progress and hints to the standard error; `-v=6` shows the requests." + `
 - **Waiting.** ` + "What waits has `--wait=false` and a `--timeout`. The hub goes on if you interrupt a command." + `
 
 ## Exit codes

@@ -6,10 +6,14 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -24,8 +28,10 @@ var errNothingWaits = errors.New("no decision is pending")
 // recoverList is the command that lists what waits for a decision of the user.
 type recoverList struct {
 	*Program
-	output        *output
-	allNamespaces bool
+	output *output
+	listFlags
+
+	name string
 }
 
 func (p *Program) recoverCommand() *cobra.Command {
@@ -53,14 +59,22 @@ nothing of that until you decide, and never an orphan. REASON is
                        another one has a later generation: settle that, or correct the placement
   Orphan               no EcommerceApp on the hub owns the copy, whose workloads keep running:
                        adopt or delete it. Of a cluster that does not respond, it is the last list
-  ManagedByAnotherHub  another hub manages the member: take it over, if that hub is gone`,
+  ManagedByAnotherHub  another hub manages the member: take it over, if that hub is gone
+
+-l selects EcommerceApps and MemberClusters by their labels. An orphan has one label,
+ecommerce.io/cluster, with the name of its cluster.`,
 		Example: `  kubectl shopfleet recover list -A
+  kubectl shopfleet recover list -A -w
   kubectl shopfleet recover list shop -n production -o wide`,
 		Args:              usage(cobra.MaximumNArgs(1)),
 		ValidArgsFunction: p.completeApps,
-		RunE:              func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), strings.Join(args, "")) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c.name = strings.Join(args, "")
+			return c.run(cmd.Context())
+		},
 	}
 	c.output = newListOutput(cmd)
+	c.addSelection(cmd)
 	cmd.Flags().BoolVarP(&c.allNamespaces, "all-namespaces", "A", false, "Show the EcommerceApps of all namespaces")
 	return cmd
 }
@@ -72,19 +86,31 @@ type decisions struct {
 	members []v1.MemberCluster
 }
 
-// sort sorts the objects, each kind for itself, by the field of --sort-by.
-func (d *decisions) sort(by *output) error {
-	objects := make([]client.Object, 0, len(d.apps)+len(d.orphans)+len(d.members))
-	isOrphan := map[client.Object]bool{}
+// objects returns all objects.
+func (d *decisions) objects() []client.Object {
+	all := make([]client.Object, 0, len(d.apps)+len(d.orphans)+len(d.members))
 	for i := range d.apps {
-		objects = append(objects, &d.apps[i])
+		all = append(all, &d.apps[i])
 	}
 	for i := range d.orphans {
-		objects = append(objects, &d.orphans[i])
-		isOrphan[&d.orphans[i]] = true
+		all = append(all, &d.orphans[i])
 	}
 	for i := range d.members {
-		objects = append(objects, &d.members[i])
+		all = append(all, &d.members[i])
+	}
+	return all
+}
+
+// add adds other decisions.
+func (d *decisions) add(other decisions) {
+	d.apps, d.orphans, d.members = append(d.apps, other.apps...), append(d.orphans, other.orphans...), append(d.members, other.members...)
+}
+
+// sort sorts the objects, each kind for itself, by the field of --sort-by.
+func (d *decisions) sort(by *output) error {
+	objects, isOrphan := d.objects(), map[client.Object]bool{}
+	for i := range d.orphans {
+		isOrphan[&d.orphans[i]] = true
 	}
 	if err := by.sort(objects); err != nil {
 		return err
@@ -97,90 +123,167 @@ func (d *decisions) sort(by *output) error {
 	return nil
 }
 
-// list returns all objects.
+// list returns all objects as one.
 func (d *decisions) list() *corev1.List {
 	all := &corev1.List{}
-	for i := range d.apps {
-		all.Items = append(all.Items, runtime.RawExtension{Object: &d.apps[i]})
-	}
-	for i := range d.orphans {
-		all.Items = append(all.Items, runtime.RawExtension{Object: &d.orphans[i]})
-	}
-	for i := range d.members {
-		all.Items = append(all.Items, runtime.RawExtension{Object: &d.members[i]})
+	for _, o := range d.objects() {
+		all.Items = append(all.Items, runtime.RawExtension{Object: o})
 	}
 	return all
 }
 
-func (r *recoverList) run(ctx context.Context, name string) error {
+// table returns a row for each decision.
+func (d *decisions) table(now time.Time) *metav1.Table {
+	return printers.Recover(d.apps, d.orphans, d.members, now)
+}
+
+func (r *recoverList) run(ctx context.Context) error {
 	if err := r.output.check(); err != nil {
 		return err
 	}
-	if name != "" && r.allNamespaces {
+	if r.name != "" && r.allNamespaces {
 		return usagef("a name cannot be used with --all-namespaces")
 	}
-	namespace := ""
-	var err error
-	if !r.allNamespaces {
-		if namespace, err = r.namespaceFlag(); err != nil {
-			return err
-		}
+	namespace, options, err := r.options(r.Program)
+	if err != nil {
+		return err
 	}
 	hub, err := r.hub()
 	if err != nil {
 		return err
 	}
-	found, err := r.waiting(ctx, hub, client.ObjectKey{Namespace: namespace, Name: name})
+	lists := r.lists(hub, options)
+	found, err := r.waiting(ctx, hub, lists, namespace)
 	if err == nil {
 		err = found.sort(r.output)
 	}
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case !r.output.text():
-		return r.output.print(r.Program, found.list(), hub.scheme)
-	case len(found.list().Items) > 0:
-		return r.output.printTable(r.Program, printers.Recover(found.apps, found.orphans, found.members, r.clock.Now()), r.allNamespaces)
-	case namespace == "":
+	}
+	none := len(found.objects()) == 0
+	switch {
+	case none && r.output.text() && namespace == "":
 		r.say("No decision is pending.")
-	default:
+	case none && r.output.text():
 		r.say("No decision is pending in namespace %q. List those of all namespaces with -A.", namespace)
 	}
-	return nil
+	switch {
+	case r.watch:
+		return r.follow(ctx, lists)
+	case !r.output.text():
+		return r.output.print(r.Program, found.list(), hub.scheme)
+	case none:
+		return nil
+	default:
+		return r.output.printTable(r.Program, found.table(r.clock.Now()), r.allNamespaces)
+	}
 }
 
-// waiting returns what waits for the user in a namespace, or in all, and has a name, or any. Members have neither: they
-// are left out if there is a name.
-func (r *recoverList) waiting(ctx context.Context, hub *cluster, key client.ObjectKey) (decisions, error) {
-	options := []client.ListOption{client.InNamespace(key.Namespace)}
-	if key.Name != "" {
-		options = append(options, client.MatchingFields{"metadata.name": key.Name})
+// decisionList lists objects of one kind that wait for the user.
+type decisionList struct {
+	*list
+	as func([]client.Object) decisions
+}
+
+// lists returns those of EcommerceApps, of orphans and, unless the user gave a name, of MemberClusters, which have no namespace.
+func (r *recoverList) lists(hub *cluster, options []client.ListOption) []decisionList {
+	chosen := (&client.ListOptions{}).ApplyOptions(options)
+	isChosen := func(orphan *v1.EcommerceApp) bool {
+		return (chosen.Namespace == "" || orphan.Namespace == chosen.Namespace) && (r.name == "" || orphan.Name == r.name) &&
+			chosen.LabelSelector.Matches(labels.Set(orphan.Labels))
 	}
-	apps, members := &v1.EcommerceAppList{}, &v1.MemberClusterList{}
+	apps := r.listOf(hub, func(objects []client.Object) decisions { return decisions{apps: itemsOf[v1.EcommerceApp](objects)} })
+	apps.kind, apps.options, apps.keep = &v1.EcommerceAppList{}, options, waits
+	orphans := r.listOf(hub, func(objects []client.Object) decisions { return decisions{orphans: itemsOf[v1.EcommerceApp](objects)} })
+	orphans.kind, orphans.options, orphans.expand = &corev1.ConfigMapList{}, recordsOf(r.namespace), func(records []client.Object) []client.Object {
+		found := decisions{orphans: orphansIn(itemsOf[corev1.ConfigMap](records), isChosen)}
+		return found.objects()
+	}
+	if r.name != "" {
+		apps.options = append(apps.options, client.MatchingFields{"metadata.name": r.name})
+		return []decisionList{apps, orphans}
+	}
+	members := r.listOf(hub, func(objects []client.Object) decisions { return decisions{members: itemsOf[v1.MemberCluster](objects)} })
+	members.kind, members.options, members.keep = &v1.MemberClusterList{}, []client.ListOption{client.MatchingLabelsSelector{Selector: chosen.LabelSelector}}, waits
+	return []decisionList{apps, orphans, members}
+}
+
+// listOf returns a list that shows its objects as decisions.
+func (r *recoverList) listOf(hub *cluster, as func([]client.Object) decisions) decisionList {
+	return decisionList{as: as, list: &list{
+		Program: r.Program, hub: hub, output: r.output, allNamespaces: r.allNamespaces,
+		render: func(objects []client.Object, now time.Time) *metav1.Table {
+			found := as(objects)
+			return found.table(now)
+		},
+	}}
+}
+
+// waits reports whether something about an EcommerceApp or a MemberCluster waits for the user.
+func waits(object client.Object) bool {
+	switch o := object.(type) {
+	case *v1.EcommerceApp:
+		return slices.ContainsFunc(o.Status.Clusters, func(entry v1.ClusterStatus) bool { return printers.Waits(&entry) })
+	case *v1.MemberCluster:
+		return o.Status.OtherHub != ""
+	default:
+		return false
+	}
+}
+
+// waiting returns what waits for the user. The error is a hint if there is no EcommerceApp of the name that the user gave.
+func (r *recoverList) waiting(ctx context.Context, hub *cluster, lists []decisionList, namespace string) (decisions, error) {
+	var found decisions
 	err := r.during("waiting for the hub at "+hub.config.Host, func() error {
-		if err := hub.client.List(ctx, apps, options...); err != nil || key.Name != "" {
+		for _, l := range lists {
+			objects, err := l.get(ctx)
+			if err != nil {
+				return err
+			}
+			found.add(l.as(objects))
+		}
+		if r.name == "" || len(found.objects()) > 0 {
+			return nil
+		}
+		if err := hub.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: r.name}, &v1.EcommerceApp{}); err != nil {
+			return hint.IfNotFound(fmt.Errorf("getting EcommerceApp %q: %w", r.name, err), listHint)
+		}
+		return nil
+	})
+	return found, err
+}
+
+// follow prints what waits, and then what is new of it or changes, until the user interrupts.
+func (r *recoverList) follow(ctx context.Context, lists []decisionList) error {
+	if r.output.sortBy() != "" {
+		r.say(sortIgnored)
+	}
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	var printing sync.Mutex // The lists share one table.
+	ended := make(chan error, len(lists))
+	for _, l := range lists {
+		query, err := l.query()
+		if err != nil {
 			return err
 		}
-		return hub.client.List(ctx, members)
-	})
-	if err != nil {
-		return decisions{}, fmt.Errorf("listing from the hub: %w", err)
+		versions := map[string]string{}
+		go func() {
+			ended <- query.Run(ctx, func(all []client.Object) (bool, error) {
+				printing.Lock()
+				defer printing.Unlock()
+				return false, l.printChanged(l.filter(all), versions)
+			})
+		}()
 	}
-	found := decisions{}
-	found.orphans, err = (&orphans{Program: r.Program}).find(ctx, hub, func(o *v1.EcommerceApp) bool {
-		return (key.Namespace == "" || o.Namespace == key.Namespace) && (key.Name == "" || o.Name == key.Name)
-	})
-	if err != nil {
-		return decisions{}, err
+	first := <-ended
+	stop(first)
+	for range len(lists) - 1 {
+		if err := <-ended; first == nil && !errors.Is(err, context.Canceled) {
+			first = err
+		}
 	}
-	if key.Name != "" && len(apps.Items)+len(found.orphans) == 0 {
-		return decisions{}, hint.With(fmt.Errorf("getting EcommerceApp %q: %w", key.Name, errNotFound), listHint)
-	}
-	found.apps = slices.DeleteFunc(apps.Items, func(app v1.EcommerceApp) bool {
-		return !slices.ContainsFunc(app.Status.Clusters, func(entry v1.ClusterStatus) bool { return printers.Waits(&entry) })
-	})
-	found.members = slices.DeleteFunc(members.Items, func(m v1.MemberCluster) bool { return m.Status.OtherHub == "" })
-	return found, nil
+	return first
 }
 
 // settlement holds the flags of the verbs that settle what was found.
