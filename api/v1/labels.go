@@ -74,10 +74,10 @@ const (
 	// where it is.
 	RolloutPausedAnnotation = "ecommerce.io/rollout-paused"
 
-	// OrphanAnnotation, with the value "true" on an application on the hub, makes its
-	// deletion not wait for clusters that do not respond. What stays behind is recorded on
+	// SkipUnreachableAnnotation, with the value "true" on an application on the hub, makes its
+	// deletion not wait for clusters that do not respond or are paused. What stays behind is recorded on
 	// the hub, and deleted when the cluster returns.
-	OrphanAnnotation = "ecommerce.io/orphan"
+	SkipUnreachableAnnotation = "ecommerce.io/skip-unreachable"
 	// DeletionProtectionAnnotation, with the value "true" on an application on the hub or on
 	// one of our definitions, prevents its deletion until it is removed.
 	DeletionProtectionAnnotation = "ecommerce.io/deletion-protection"

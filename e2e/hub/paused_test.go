@@ -186,7 +186,9 @@ func (s *suite) testDeletionsInPausedMember(t *testing.T) {
 	framework.AwaitGone(t, s.Members["us-1"], deleted.DeepCopy())
 	framework.Edit(t, s.Hub, moved, func(a *v1.EcommerceApp) { a.Spec.Placement.ClusterNames = []string{"us-1"} })
 	s.awaitPending(t, moved, v1.PendingChange{Cluster: "eu-1", Kind: "EcommerceApp", Action: v1.PendingDelete})
-	framework.Edit(t, s.Hub, left, func(a *v1.EcommerceApp) { metav1.SetMetaDataAnnotation(&a.ObjectMeta, v1.OrphanAnnotation, "true") })
+	framework.Edit(t, s.Hub, left, func(a *v1.EcommerceApp) {
+		metav1.SetMetaDataAnnotation(&a.ObjectMeta, v1.SkipUnreachableAnnotation, "true")
+	})
 	s.Delete(t, left)
 
 	s.RestartHub(t)

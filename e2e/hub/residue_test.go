@@ -20,13 +20,13 @@ import (
 
 // testResidue checks copies in members that are away while their applications are deleted.
 func (s *suite) testResidue(t *testing.T) {
-	t.Run("annotation releases a deletion and the member is cleaned up", s.testOrphanAnnotation)
+	t.Run("annotation releases a deletion and the member is cleaned up", s.testSkipUnreachable)
 	t.Run("application that is deleted after its member was detached leaves an orphan", s.testDetachedBefore)
 	t.Run("timeout releases a deletion and an application created anew keeps its copy", s.testUnreachableTimeout)
 }
 
-// testOrphanAnnotation leaves a copy behind, and replaces the hub before the member returns.
-func (s *suite) testOrphanAnnotation(t *testing.T) {
+// testSkipUnreachable leaves a copy behind, and replaces the hub before the member returns.
+func (s *suite) testSkipUnreachable(t *testing.T) {
 	app := small("left", "eu-1", "us-1")
 	s.Create(t, app)
 	s.awaitCopies(t, app, "eu-1", "us-1")
@@ -103,7 +103,7 @@ func (s *suite) testUndeleted(t *testing.T, app *v1.EcommerceApp) {
 			tt.session.CLI(t, s.Fleet.Hub(), append([]string{"delete", "-n", app.Namespace}, tt.args...)...).Want(t, tt.code, tt.says)
 		})
 	}
-	if err := s.Hub.Get(t.Context(), client.ObjectKeyFromObject(app), app); err != nil || app.DeletionTimestamp != nil || app.Annotations[v1.OrphanAnnotation] != "" {
+	if err := s.Hub.Get(t.Context(), client.ObjectKeyFromObject(app), app); err != nil || app.DeletionTimestamp != nil || app.Annotations[v1.SkipUnreachableAnnotation] != "" {
 		t.Errorf("deleted %v, annotations %v: %v", app.DeletionTimestamp, app.Annotations, err)
 	}
 }

@@ -17,8 +17,8 @@ import (
 	runtimecontroller "github.com/shopfleet/shopfleet/spoke/runtime/controller"
 )
 
-// orphan is the value of v1.OrphanAnnotation that has an effect.
-const orphan = "true"
+// skipUnreachable is the value of v1.SkipUnreachableAnnotation that has an effect.
+const skipUnreachable = "true"
 
 // abandon marks the lost or paused clusters that the deletion of an application no longer waits
 // for. It returns the time until it has to be called again; 0 if time does not matter.
@@ -26,7 +26,7 @@ func abandon(app *v1.EcommerceApp, clusters []aggregate.Cluster, now time.Time) 
 	if !app.Ending() {
 		return 0
 	}
-	atOnce := app.Annotations[v1.OrphanAnnotation] == orphan
+	atOnce := app.Annotations[v1.SkipUnreachableAnnotation] == skipUnreachable
 	var timeout, next time.Duration
 	if limit := app.Spec.Deletion.UnreachableTimeout; limit != nil {
 		timeout = limit.Duration

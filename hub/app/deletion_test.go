@@ -39,7 +39,7 @@ func TestAbandon(t *testing.T) {
 	for name, tt := range map[string]struct {
 		alive   bool
 		timeout *metav1.Duration
-		orphan  string
+		skip    string
 		after   time.Duration
 		want    []string
 		wait    time.Duration
@@ -49,15 +49,15 @@ func TestAbandon(t *testing.T) {
 		"before the timeout":                          {timeout: &metav1.Duration{Duration: time.Minute}, after: 59 * time.Second, wait: time.Second},
 		"at the timeout, counted from the deletion":   {timeout: &metav1.Duration{Duration: time.Minute}, after: time.Minute, want: []string{"before", "never"}, wait: 30 * time.Second},
 		"at the timeout, counted from the last probe": {timeout: &metav1.Duration{Duration: time.Minute}, after: 90 * time.Second, want: []string{"before", "during", "never"}},
-		"at once by annotation":                       {orphan: "true", want: []string{"before", "during", "never", "paused", "paused and lost"}},
-		"another value has no effect":                 {orphan: "yes", after: 24 * time.Hour},
-		"only what is being deleted":                  {alive: true, orphan: "true", timeout: &metav1.Duration{Duration: time.Second}, after: time.Hour},
+		"at once by annotation":                       {skip: "true", want: []string{"before", "during", "never", "paused", "paused and lost"}},
+		"another value has no effect":                 {skip: "yes", after: 24 * time.Hour},
+		"only what is being deleted":                  {alive: true, skip: "true", timeout: &metav1.Duration{Duration: time.Second}, after: time.Hour},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			app := &v1.EcommerceApp{}
 			app.Spec.Deletion.UnreachableTimeout = tt.timeout
-			app.Annotations = map[string]string{v1.OrphanAnnotation: tt.orphan}
+			app.Annotations = map[string]string{v1.SkipUnreachableAnnotation: tt.skip}
 			if !tt.alive {
 				app.DeletionTimestamp = new(metav1.NewTime(deleted))
 			}

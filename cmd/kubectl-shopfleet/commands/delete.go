@@ -163,11 +163,11 @@ func (d *deletion) request(ctx context.Context, hub *cluster, app *v1.EcommerceA
 			return fmt.Errorf("deleting EcommerceApp %q: %w", app.Name, err)
 		}
 	}
-	if !d.skip || d.dryRun != dryRunNone || app.Annotations[v1.OrphanAnnotation] == "true" {
+	if !d.skip || d.dryRun != dryRunNone || app.Annotations[v1.SkipUnreachableAnnotation] == "true" {
 		return nil
 	}
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
-		"uid": app.UID, "annotations": map[string]string{v1.OrphanAnnotation: "true"},
+		"uid": app.UID, "annotations": map[string]string{v1.SkipUnreachableAnnotation: "true"},
 	}})
 	if err != nil {
 		return fmt.Errorf("encoding the annotation: %w", err)

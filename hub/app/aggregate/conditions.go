@@ -246,7 +246,8 @@ func (s summary) blockedDeletion() (reason, message string) {
 		behind = "the copies"
 		causes = append(causes, fmt.Sprintf("the deletion in %s is held back by %s", names(paused), pausedBy(s.in, names(paused))))
 	}
-	return reason, fmt.Sprintf("%s; to leave %s behind, set the annotation %s to true", strings.Join(causes, "; "), behind, v1.OrphanAnnotation)
+	return reason, fmt.Sprintf("%s; to leave %s behind: kubectl shopfleet delete %s -n %s --skip-unreachable",
+		strings.Join(causes, "; "), behind, s.in.Key.Name, s.in.Key.Namespace)
 }
 
 // certificateFact returns the condition CertificateTrusted, and whether the application has it.

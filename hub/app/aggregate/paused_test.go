@@ -74,7 +74,7 @@ func TestPausedDeletion(t *testing.T) {
 	safe.SafeMode = true
 	app := after(everywhere(), 1)
 	app.Paused = true
-	const byMember, safeMode, orphan = "spec.paused of MemberCluster a", "the hub's safe mode (--safe-mode)", ", set the annotation ecommerce.io/orphan to true"
+	const byMember, safeMode, skip = "spec.paused of MemberCluster a", "the hub's safe mode (--safe-mode)", ": kubectl shopfleet delete shop -n shops --skip-unreachable"
 	type text struct{ Status, Deleting, Entry string }
 	for name, tt := range map[string]struct {
 		in   Input
@@ -82,31 +82,31 @@ func TestPausedDeletion(t *testing.T) {
 	}{
 		"member": {member, text{
 			"waiting for the application to be deleted; a: Paused: the deletion of the copy is held back by " + byMember,
-			"the deletion in a is held back by " + byMember + "; to leave the copies behind" + orphan,
+			"the deletion in a is held back by " + byMember + "; to leave the copies behind" + skip,
 			"the deletion of the copy is held back by " + byMember,
 		}},
 		"safe mode": {safe, text{
 			"waiting for the application to be deleted; a: Paused: the deletion of the copy is held back by " + safeMode +
 				"; b: Paused: the deletion of the copy is held back by " + safeMode,
-			"the deletion in a, b is held back by " + safeMode + "; to leave the copies behind" + orphan,
+			"the deletion in a, b is held back by " + safeMode + "; to leave the copies behind" + skip,
 			"the deletion of the copy is held back by " + safeMode,
 		}},
 		"member that does not respond": {with(member, "a", lost), text{
 			"waiting for the application to be deleted; a: ClusterUnreachable: the cluster is unreachable: ProbeFailed; " +
 				"the deletion of the copy is held back by " + byMember,
-			"waiting for a to respond; the deletion in a is held back by " + byMember + "; to leave the copies behind" + orphan,
+			"waiting for a to respond; the deletion in a is held back by " + byMember + "; to leave the copies behind" + skip,
 			"the cluster is unreachable: ProbeFailed; the deletion of the copy is held back by " + byMember,
 		}},
 		"member beside one that does not respond": {with(member, "b", lost), text{
 			"waiting for the application to be deleted; b: ClusterUnreachable: the cluster is unreachable: ProbeFailed; " +
 				"a: Paused: the deletion of the copy is held back by " + byMember,
-			"waiting for b to respond; the deletion in a is held back by " + byMember + "; to leave the copies behind" + orphan,
+			"waiting for b to respond; the deletion in a is held back by " + byMember + "; to leave the copies behind" + skip,
 			"the deletion of the copy is held back by " + byMember,
 		}},
 		// Of a cluster that is not connected yet, the last state is kept.
 		"hub that starts after the end of a pause": {with(after(deleting(member), 2), "a", connectingNow, func(c *Cluster) { c.Paused = false }), text{
 			"waiting for the application to be deleted; a: Paused: the deletion of the copy is held back by " + byMember,
-			"the deletion in a is held back by " + byMember + "; to leave the copies behind" + orphan,
+			"the deletion in a is held back by " + byMember + "; to leave the copies behind" + skip,
 			"the deletion of the copy is held back by " + byMember,
 		}},
 		"application, which holds nothing back": {app, text{
@@ -238,7 +238,7 @@ func TestConnectingEntry(t *testing.T) {
 func TestLostDeletion(t *testing.T) {
 	t.Parallel()
 	got := meta.FindStatusCondition(Compute(deleting(with(after(everywhere(), 1), "b", lost))).Conditions, v1.ConditionDeleting)
-	if want := "waiting for b to respond; to leave what cannot be reached behind, set the annotation ecommerce.io/orphan to true"; got.Message != want {
+	if want := "waiting for b to respond; to leave what cannot be reached behind: kubectl shopfleet delete shop -n shops --skip-unreachable"; got.Message != want {
 		t.Errorf("%q, want %q", got.Message, want)
 	}
 }
