@@ -96,6 +96,30 @@ func checkListAndWait(t *testing.T, flags *pflag.FlagSet) {
 	}
 }
 
+// TestAgentIsASpoke: where the help names an agent or a spoke in a cluster, it says that the agent is a spoke, and which
+// command is about which.
+func TestAgentIsASpoke(t *testing.T) {
+	t.Parallel()
+	root := New(Invocation{Args: []string{program}}).root
+	for name, words := range map[string][]string{
+		"install":   {"the spoke is the agent of the hub", "join --mode agent"},
+		"uninstall": {"the spoke is the agent of the hub", "unjoin --delete-agent"},
+		"join":      {"a spoke is installed in the member, as the agent of the hub"},
+		"unjoin":    {"the agent, which is a spoke"},
+	} {
+		command, _, err := root.Find([]string{name})
+		if err != nil {
+			t.Fatal(err)
+		}
+		help := strings.Join(strings.Fields(command.Long), " ")
+		for _, word := range words {
+			if !strings.Contains(help, word) {
+				t.Errorf("the help of %s does not say %q", name, word)
+			}
+		}
+	}
+}
+
 // TestHelp: each command has a help, whose examples are commands that can be parsed.
 func TestHelp(t *testing.T) {
 	each(t, func(t *testing.T, cmd *cobra.Command) {

@@ -56,8 +56,8 @@ that this one no longer has are pruned: the ConfigMap shopfleet-hub-inventory li
 was installed. Where a newer release runs, it changes nothing and fails; CRDs of a newer
 release are kept.
 
-The hub manages a fleet. A spoke runs EcommerceApps in one cluster without a hub; for a
-member of a fleet, use join --mode agent.
+The hub manages a fleet. A spoke runs EcommerceApps in one cluster without a hub. In a
+member of a fleet the spoke is the agent of the hub: use join --mode agent there.
 
 By default the image is that of the release of this program. A program that you built
 yourself names one without a registry, like those that make images builds: push it to a

@@ -70,10 +70,10 @@ The hub renews the token before it expires, and keeps the new one in the same Se
 kubectl shopfleet renew. Provider and region are detected from the nodes unless
 you set them.
 
-With --mode agent an agent is installed in the member. It reconciles the EcommerceApps
-there even while the hub is unavailable, and the hub only needs permission to write and
-read its copies (see config/rbac/agent). Run the command again with the other mode to
-switch; no pod restarts. CRDs of a newer release that the member has are kept.
+With --mode agent a spoke is installed in the member, as the agent of the hub. It reconciles
+the EcommerceApps there even while the hub is unavailable, and the hub only needs permission
+to write and read its copies (see config/rbac/agent). Run the command again with the other
+mode to switch; no pod restarts. CRDs of a newer release that the member has are kept.
 
 If the hub is of a newer release than this program, the command changes nothing and fails:
 the member would get permissions, policies and an agent of an earlier one.
@@ -100,7 +100,7 @@ address unless you set --member-server. With --dry-run no token is created.`,
 	cmd.Flags().StringVar(&c.region, "region", "", "Region of the member; default: detected")
 	cmd.Flags().StringToStringVar(&c.labels, "labels", nil, "Labels of the MemberCluster, which a placement can select: key=value,...")
 	cmd.Flags().StringVar(&c.mode, "mode", "", "What reconciles the EcommerceApps there: agentless (the hub) or agent; default: the current mode, at first agentless")
-	cmd.Flags().StringVar(&c.image, "spoke-image", "", "Image of the agent; default: the current one, at first shopfleet-spoke in the version of this program")
+	cmd.Flags().StringVar(&c.image, "spoke-image", "", "Image of the spoke that is the agent; default: the current one, at first shopfleet-spoke in the version of this program")
 	c.secrets.add(cmd, ". For the agent; default: the current ones")
 	c.runbook.add(cmd, ". For the agent; default: the current one, at first that of the version")
 	cmd.Flags().DurationVar(&c.ttl, "token-ttl", defaultTTL, "How long the token of the hub, and each with which the hub renews it, is valid")

@@ -34,6 +34,8 @@ Deletes the Deployment, its ServiceAccount, RBAC and what else belongs to it. Th
 Namespace, registration Secrets, CRDs and their objects stay, so that you can install it
 again later.
 
+In a member of a fleet the spoke is the agent of the hub: use unjoin --delete-agent there.
+
 --delete-definitions also deletes the CRDs. It fails if one of them still has an object,
 because deleting a CRD deletes all its objects and what they run.`,
 		Example: `  kubectl shopfleet uninstall hub

@@ -48,7 +48,8 @@ finalizer of one before you delete it there:
 
   kubectl patch ecommerceapp APP -n NAMESPACE --type=merge -p '{"metadata":{"finalizers":null}}'
 
-With --delete-agent it deletes the agent, unless that still runs EcommerceApps of the fleet.`,
+With --delete-agent it deletes the agent, which is a spoke, unless that still runs
+EcommerceApps of the fleet.`,
 		Example: `  kubectl shopfleet unjoin eu-1
   kubectl shopfleet unjoin -l tier=test --dry-run=server
   kubectl shopfleet unjoin eu-1 --revoke --member-kubeconfig eu.kubeconfig`,
