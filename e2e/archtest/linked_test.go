@@ -8,7 +8,8 @@ import (
 )
 
 // TestLinked checks which binaries link the SDKs of the clouds, which are tens of megabytes: neither a spoke in each
-// cluster nor the plugin may, and neither may other tests, which are built many times a day.
+// cluster nor the plugin may, and neither may other tests, which are built many times a day. The plugin links the providers of
+// credentials that client-go leaves to programs, as kubectl does.
 func TestLinked(t *testing.T) {
 	linked := map[string]pkg{}
 	for _, p := range listPackages(t, "-test") {
@@ -21,6 +22,10 @@ func TestLinked(t *testing.T) {
 		if len(linked[module+"/"+binary].Deps) == 0 {
 			t.Errorf("no dependencies of %s: was it moved?", binary)
 		}
+	}
+	const login = "k8s.io/client-go/plugin/pkg/client/auth/oidc"
+	if plugin := linked[module+"/cmd/kubectl-shopfleet"]; !slices.Contains(plugin.Deps, login) {
+		t.Errorf("%s does not link %s: a kubeconfig with auth-provider oidc fails", plugin.ImportPath, login)
 	}
 	// The hub has them, so that the prefixes are right.
 	for _, r := range archPackages() {
