@@ -105,14 +105,14 @@ func withMoves(s *hubstate.Snapshot) *hubstate.Snapshot {
 	})
 	running := apitest.Backup("parcels-eu-2-now").Namespace("production").Of("parcels", "eu-2").With(func(b *v1.Backup) {
 		b.CreationTimestamp = ago(4 * time.Minute)
-		b.Status = v1.BackupStatus{Phase: v1.BackupInProgress, Message: "creating snapshots: 40 %", StartTime: at(3 * time.Minute)}
+		b.Status = v1.BackupStatus{Phase: v1.BackupInProgress, Message: "creating snapshots: 40 %", Steps: []v1.StepStatus{{Name: "Begin"}, {Name: "Snapshot"}}, StartTime: at(3 * time.Minute)}
 	})
 	s.Backups = []v1.Backup{
 		*running.Obj(), *taken("shop", "eu-1", "eu-west-1", 5*time.Hour, "eu-central-1").Obj(),
 		*taken("shop", "eu-2", "eu-west-1", 5*time.Hour).Obj(), *dump.Obj(),
 	}
 	restore := apitest.Restore("shop-back").Namespace("production").From("shop-us-1").To("us-1").Obj()
-	restore.Status = v1.RestoreStatus{Phase: v1.RestoreInProgress, Message: "downloading the dump", StartTime: at(90 * time.Second)}
+	restore.Status = v1.RestoreStatus{Phase: v1.RestoreInProgress, Message: "downloading the dump", Steps: []v1.StepStatus{{Name: "Resolve"}, {Name: "Load"}}, StartTime: at(90 * time.Second)}
 	s.Restores = []v1.Restore{*restore}
 	account := apitest.CloudAccount("prod-gcp").Obj()
 	account.Spec.ObjectStorage = &v1.ObjectStorage{Bucket: "shop-dumps"} // The API refuses a region of one that is not of AWS.

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/printers"
 	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/ui/hubstate"
 	"github.com/shopfleet/shopfleet/hub/app/placement"
 )
@@ -32,7 +33,7 @@ type Departure struct {
 }
 
 // Operation is a Backup or a Restore under way.
-type Operation struct{ Kind, Name, App, Cluster, Phase, Message, Age string }
+type Operation struct{ Kind, Name, App, Cluster, Phase, Step, Message, Age string }
 
 // maxMoving bounds each list.
 const maxMoving = 100
@@ -142,7 +143,7 @@ func operations(s *hubstate.Snapshot, now time.Time) []Operation {
 			kind = "Verification"
 		}
 		all = append(all, Operation{kind, nameOf(r), r.Spec.BackupRef.Name, cmp.Or(r.Spec.ClusterRef.Name, "where it was backed up"),
-			string(r.Status.Phase), r.Status.Message, started(r.Status.StartTime, r.CreationTimestamp)})
+			string(r.Status.Phase), printers.Step(r.Status.Steps), r.Status.Message, started(r.Status.StartTime, r.CreationTimestamp)})
 	}
 	for i := range s.Backups {
 		b := &s.Backups[i]
@@ -150,7 +151,7 @@ func operations(s *hubstate.Snapshot, now time.Time) []Operation {
 			continue
 		}
 		all = append(all, Operation{"Backup", nameOf(b), b.Spec.AppRef.Name, b.Spec.ClusterRef.Name,
-			string(b.Status.Phase), b.Status.Message, started(b.Status.StartTime, b.CreationTimestamp)})
+			string(b.Status.Phase), printers.Step(b.Status.Steps), b.Status.Message, started(b.Status.StartTime, b.CreationTimestamp)})
 	}
 	return all
 }
