@@ -246,7 +246,7 @@ func TestUnknown(t *testing.T) {
 			if row := LossOf(s, now(), Query{}).Rows[0]; !row.Unknown || row.Everything || row.MaxRPO != "" || row.AtRisk {
 				t.Errorf("lost is %+v", row)
 			}
-			why := WhyOf(s, now(), Query{App: nameOf(app)})
+			why := WhyOf(s, now(), Query{App: nameOf(app)}).Shops[0]
 			if len(why.Clusters) != 1 || why.Clusters[0].Decision != notKnown || why.Problem != "" {
 				t.Errorf("decided is %+v, with the problem %q", why.Clusters, why.Problem)
 			}

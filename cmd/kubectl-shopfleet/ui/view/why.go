@@ -23,19 +23,24 @@ type Why struct {
 	// AppsKnown and MembersKnown are set if the EcommerceApps and the MemberClusters are known. Without the latter nothing is
 	// decided.
 	AppsKnown, MembersKnown bool
-	// Found is set if the query names an application that exists. Problem says why its placement is not as the spec says.
-	Found    bool
+	// Shops has the application that the query names, if it exists; or all, at most 100, if the query is for all in one page.
+	Shops []Explanation
+	// Choices are the applications to choose from, by name.
+	Choices []Choice
+	// Total is how many applications match.
+	Total   int
+	Members []MemberFacts
+}
+
+// Explanation is why an application is where it is. Problem says why its placement is not as the spec says.
+type Explanation struct {
+	App      string
 	Problem  string
 	Observed bool
 	Clusters []Reasoning
 	// Changes are writes that a pause holds back, and MoreChanges how many are not listed.
 	Changes     []v1.PendingChange
 	MoreChanges int
-	// Choices are the applications to choose from, by name.
-	Choices []Choice
-	// Total is how many applications match.
-	Total   int
-	Members []MemberFacts
 }
 
 // Choice is an application to choose.
@@ -65,7 +70,7 @@ type MemberFacts struct {
 	Apps                int32
 }
 
-// maxChoices bounds the applications to choose from.
+// maxChoices bounds the applications to choose from, and those that are explained in one page.
 const maxChoices = 100
 
 // WhyOf returns why the application of a query is in clusters, and what is known of members.
@@ -79,8 +84,8 @@ func WhyOf(s *hubstate.Snapshot, now time.Time, q Query) Why {
 	}
 	for i := range s.Apps {
 		app := &s.Apps[i]
-		if nameOf(app) == q.App {
-			w.explain(app, s, now)
+		if nameOf(app) == q.App || q.Whole && len(w.Shops) < maxChoices {
+			w.Shops = append(w.Shops, explain(app, s, now))
 		}
 		if !q.matches(nameOf(app)) {
 			continue
@@ -106,17 +111,16 @@ func summaryOf(app *v1.EcommerceApp) string {
 
 // explain decides the placement of an application as the hub does, and compares clusters with the spec. Without members it
 // decides nothing: a placement over none would reject the clusters that the application runs in.
-func (w *Why) explain(app *v1.EcommerceApp, s *hubstate.Snapshot, now time.Time) {
-	w.Found, w.Observed = true, app.Status.ObservedGeneration >= app.Generation
-	w.Changes = app.Status.PendingChanges
+func explain(app *v1.EcommerceApp, s *hubstate.Snapshot, now time.Time) Explanation {
+	w := Explanation{App: nameOf(app), Observed: app.Status.ObservedGeneration >= app.Generation, Changes: app.Status.PendingChanges}
 	w.MoreChanges = max(0, int(app.Status.PendingChangeCount)-len(w.Changes))
-	if !w.MembersKnown {
+	if !s.Knows(hubstate.Members) {
 		for i := range app.Status.Clusters {
 			c := &app.Status.Clusters[i]
 			w.Clusters = append(w.Clusters, Reasoning{Cluster: c.Name, Region: regionOf(c.Region), Decision: notKnown, Overrides: notKnown,
 				Message: "it is there, and the reason depends on MemberClusters", Different: differenceIn(app, c.Name)})
 		}
-		return
+		return w
 	}
 	clusters := make([]placement.Cluster, 0, len(s.Members))
 	byName := map[string]*placement.Cluster{}
@@ -130,7 +134,7 @@ func (w *Why) explain(app *v1.EcommerceApp, s *hubstate.Snapshot, now time.Time)
 	decision, err := placement.Decide(request)
 	if err != nil {
 		w.Problem = err.Error()
-		return
+		return w
 	}
 	w.Problem = cmp.Or(decision.Unmet, decision.Unmatched)
 	for _, r := range decision.Results(request) {
@@ -145,6 +149,7 @@ func (w *Why) explain(app *v1.EcommerceApp, s *hubstate.Snapshot, now time.Time)
 		next.Different = differenceIn(app, r.Cluster)
 		w.Clusters = append(w.Clusters, next)
 	}
+	return w
 }
 
 // overridesIn returns the numbers of the overrides that apply in a cluster.
