@@ -103,8 +103,11 @@ func Gone(b, later *v1.Backup) bool {
 	return err == nil && !at.After(l.RemovedUpToTime.Time)
 }
 
-// inBucket reports whether all of a dump is in a bucket, so that its file may go.
-func inBucket(d *v1.DumpFile) bool { return d.Object != nil && d.Object.State == v1.DumpSent }
+// inBucket reports whether all of a dump was in a bucket, so that its file might go. One that is missing there is no
+// failure: a bucket may be mistaken, or have it again, and the data of what failed is deleted after a while.
+func inBucket(d *v1.DumpFile) bool {
+	return d.Object != nil && (d.Object.State == v1.DumpSent || d.Object.State == v1.DumpMissing)
+}
 
 // newest returns the newest dump that the containers of a Job tell of, if any.
 func newest(ends []memberjob.End) *fileManifest {
