@@ -249,3 +249,19 @@ func (s *suite) stored() []string {
 	slices.Sort(all)
 	return all
 }
+
+// testAudit deletes the snapshot of a complete Backup in the cloud.
+func (s *suite) testAudit(t *testing.T) {
+	t.Helper()
+	s.each(t, func(t *testing.T, p *provider) {
+		t.Helper()
+		b := s.backup(t, p, "audited")
+		found := s.awaitBackup(t, p, b)
+		p.cloud.RemoveSnapshot(found[0].ID)
+		s.awaitCondition(t, b, v1.ConditionReady, metav1.ConditionFalse, v1.ReasonSnapshotMissing)
+		if b.Status.Phase != v1.BackupCompleted {
+			t.Errorf("the backup is %s", b.Status.Phase)
+		}
+		s.discard(t, b)
+	})
+}

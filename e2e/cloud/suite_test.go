@@ -157,6 +157,7 @@ func TestCloud(t *testing.T) {
 	steps.Add(scheduled, s.testScheduled, classes)
 	steps.Add(backups, s.testBackups, claims)
 	steps.Add("impossible backups say why", s.testImpossibleBackups, claims)
+	steps.Add("snapshot that was deleted in the cloud is missed", s.testAudit, backups)
 	steps.Add(lost, s.testLostResponse, backups)
 	steps.Add(throttled, s.testThrottling, backups)
 	steps.Add(retried, s.testFailedSnapshot, backups)

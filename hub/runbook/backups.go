@@ -56,7 +56,7 @@ func backupFailures() []Entry {
 		{v1.ReasonSnapshotFailed, "The provider gave up on a snapshot, or could not make a volume from it. An upgrade of the database waits for a successful backup.",
 			describeBackup, backupAgain + "\nThe message quotes the provider. For a Restore, use another Backup."},
 		{v1.ReasonSnapshotMissing, "A snapshot does not exist: it was deleted in the cloud, or the region has no copy of it. Once an hour the hub compares complete Backups with the cloud: one that is lost is not the newest successful one any more, and retention deletes neither it nor its copies.",
-			listBackups, backupAgain + "\nFind out who deletes snapshots in the cloud account. If the provider has it in a recycle bin, recover it: the Backup is good again within an hour.\nFor a Restore in another region, use a Backup with a copy there, and set spec.database.backup.copyToRegions."},
+			listBackups, backupAgain + "\nFind out who deletes snapshots in the cloud account. If the provider has it in a recycle bin, recover it: a Restore finds it at once, and the Backup is good again after the next comparison.\nFor a Restore in another region, use a Backup with a copy there, and set spec.database.backup.copyToRegions."},
 		{v1.ReasonSnapshotForeign, "A snapshot has lost the tags that mark it as this hub's, so that the hub neither uses nor deletes it.",
 			describeBackup, backupAgain + "\nFind out who changes tags in the cloud account. Delete the snapshot there by hand when it is of no more use."},
 		{v1.ReasonSnapshotStuck, "The snapshot was not complete in time, and the hub gave up.",

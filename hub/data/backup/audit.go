@@ -9,22 +9,27 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cloud"
 	"github.com/shopfleet/shopfleet/cloud/csi"
+	"github.com/shopfleet/shopfleet/hub/data/accounts"
 	"github.com/shopfleet/shopfleet/hub/data/steps"
 )
 
 const (
 	// auditPeriod is how often the snapshots of an account are compared with the Backups.
 	auditPeriod = time.Hour
+	// auditAgain is how soon an audit goes on that did not come to the end.
+	auditAgain = 5 * time.Minute
 	// listTimeout bounds the list of a region, and getTimeout a look at one snapshot.
-	listTimeout = 2 * time.Minute
+	listTimeout = 10 * time.Minute
 	getTimeout  = 30 * time.Second
 	// maxLooks bounds the snapshots of a region that one pass looks at, within the rate limit of an
 	// account. The others have their turn in the next passes: what is missing already comes last.
@@ -61,18 +66,25 @@ func (a *auditor) Reconcile(ctx context.Context, request reconcile.Request) (rec
 	if err := a.client.List(ctx, list, client.MatchingFields{completedByAccount: account.Name}, client.UnsafeDisableDeepCopy); err != nil {
 		return reconcile.Result{}, fmt.Errorf("listing backups: %w", err)
 	}
-	var has inCloud
+	has, all := inCloud{}, true
 	if ready {
-		has.snapshots = a.compare(ctx, account.Name, list.Items)
+		has.snapshots, all = a.compare(ctx, account, list.Items)
 	}
 	if readyBucket {
 		has.dumps = a.compareDumps(ctx, account.Name, list.Items)
 	}
 	var failed error
 	for i := range list.Items {
-		failed = errors.Join(failed, client.IgnoreNotFound(a.audit(ctx, &list.Items[i], has)))
+		// A Backup that another controller writes at the same time has its turn in the next audit.
+		if err := a.audit(ctx, &list.Items[i], has); !apierrors.IsConflict(err) {
+			failed = errors.Join(failed, client.IgnoreNotFound(err))
+		}
 	}
-	return a.conflicts.Retry(a.options.Waits, request, a.options.Waits.Later(auditPeriod), failed)
+	next := auditPeriod
+	if !all {
+		next = auditAgain
+	}
+	return a.conflicts.Retry(a.options.Waits, request, a.options.Waits.Later(next), failed)
 }
 
 // inCloud says of snapshots, and of dumps by their prefix, whether they exist. Those that are not known are left out.
@@ -104,32 +116,81 @@ func (a *auditor) audit(ctx context.Context, stored *v1.Backup, has inCloud) err
 	return nil
 }
 
-// compare returns which snapshots of Backups exist and which do not, without those that are not known.
-func (a *auditor) compare(ctx context.Context, account string, backups []v1.Backup) map[cloud.SnapshotRef]bool {
-	has := map[cloud.SnapshotRef]bool{}
-	byRegion := map[string][]*v1.CloudSnapshot{}
-	for i := range backups {
-		for _, c := range completed(&backups[i]) {
-			byRegion[c.Region] = append(byRegion[c.Region], c)
+// compare returns which snapshots of Backups exist and which do not, without those that are not known. All is false if
+// there are more to look at soon.
+func (a *auditor) compare(ctx context.Context, account *v1.CloudAccount, backups []v1.Backup) (has map[cloud.SnapshotRef]bool, all bool) {
+	has, all = map[cloud.SnapshotRef]bool{}, true
+	verified := false
+	for region, snapshots := range a.byRegion(backups) {
+		say := func(err error) {
+			log.FromContext(ctx).Info("Backups are not compared with the cloud", "account", account.Name, "region", region, "cause", err.Error())
 		}
-	}
-	for region, snapshots := range byRegion {
-		session, err := a.options.Accounts.Session(ctx, account, region)
+		session, err := a.options.Accounts.Session(ctx, account.Name, region)
 		if err != nil {
+			all = all && !isUnset(err)
+			say(err)
 			continue
+		}
+		if !verified {
+			if err := verify(ctx, session, account); err != nil {
+				say(err)
+				return nil, all
+			}
+			verified = true
 		}
 		listed, err := a.list(ctx, session)
 		if err != nil {
+			say(err)
 			continue
 		}
-		lookFor(ctx, session, unlisted(snapshots, listed, has), has)
+		fresh, missing := unlisted(snapshots, listed, has)
+		if err := lookFor(ctx, session, append(fresh, missing...), has); err != nil {
+			say(err)
+		}
+		all = all && len(fresh) <= maxLooks
 	}
-	return has
+	return has, all
 }
 
-// unlisted notes the snapshots that are in a list, and returns the others, those that are missing already last.
-func unlisted(snapshots []*v1.CloudSnapshot, listed map[string]bool, has map[cloud.SnapshotRef]bool) []cloud.SnapshotRef {
-	var fresh, missing []cloud.SnapshotRef
+// isUnset reports whether an error means that an account was not set yet, as shortly after a start of the hub.
+func isUnset(err error) bool {
+	e, ok := errors.AsType[*cloud.Error](err)
+	return ok && e.Code == accounts.CodeUnknownAccount
+}
+
+// errAnotherIdentity means that the session has another identity than the one that is in the status of its account.
+var errAnotherIdentity = errors.New("the credentials are of another identity than the one that was verified")
+
+// verify returns an error unless a session has the identity that the status of the account names: credentials that were
+// exchanged since may be of another account, which has none of the snapshots.
+func verify(ctx context.Context, session cloud.Session, account *v1.CloudAccount) error {
+	ctx, cancel := context.WithTimeout(ctx, getTimeout)
+	defer cancel()
+	who, err := session.Access.Identity(ctx)
+	if err == nil && who.Name != account.Status.Identity {
+		err = errAnotherIdentity
+	}
+	return err
+}
+
+// byRegion returns the snapshots of Backups by their region, without those that were completed just now, which a cloud may
+// not show everywhere yet.
+func (a *auditor) byRegion(backups []v1.Backup) map[string][]*v1.CloudSnapshot {
+	regions := map[string][]*v1.CloudSnapshot{}
+	for i := range backups {
+		if at := backups[i].Status.CompletionTime; at == nil || a.options.Clock.Now().Sub(at.Time) < a.options.Waits.Scaled(duplicateWindow) {
+			continue
+		}
+		for _, c := range completed(&backups[i]) {
+			regions[c.Region] = append(regions[c.Region], c)
+		}
+	}
+	return regions
+}
+
+// unlisted notes the snapshots that are in a list, and returns the others: those that were there, and those that are
+// missing already.
+func unlisted(snapshots []*v1.CloudSnapshot, listed map[string]bool, has map[cloud.SnapshotRef]bool) (fresh, missing []cloud.SnapshotRef) {
 	for _, c := range snapshots {
 		ref := cloud.SnapshotRef{Region: c.Region, ID: c.ID}
 		switch {
@@ -141,20 +202,22 @@ func unlisted(snapshots []*v1.CloudSnapshot, listed map[string]bool, has map[clo
 			fresh = append(fresh, ref)
 		}
 	}
-	return append(fresh, missing...)
+	return fresh, missing
 }
 
 // lookFor looks at snapshots that are not in the list, as those that lost their tags or are of another hub are
-// not, and notes which exist. An error other than that one does not exist says nothing.
-func lookFor(ctx context.Context, session cloud.Session, refs []cloud.SnapshotRef, has map[cloud.SnapshotRef]bool) {
+// not, and notes which exist. An error other than that one does not exist says nothing, and ends it.
+func lookFor(ctx context.Context, session cloud.Session, refs []cloud.SnapshotRef, has map[cloud.SnapshotRef]bool) error {
 	for _, ref := range refs[:min(len(refs), maxLooks)] {
 		ctx, cancel := context.WithTimeout(ctx, getTimeout)
 		_, err := session.Snapshots.GetSnapshot(ctx, ref)
 		cancel()
-		if err == nil || cloud.ClassOf(err) == cloud.ClassNotFound {
-			has[ref] = err == nil
+		if err != nil && cloud.ClassOf(err) != cloud.ClassNotFound {
+			return err
 		}
+		has[ref] = err == nil
 	}
+	return nil
 }
 
 // list returns the IDs of the hub's snapshots in the region of a session.

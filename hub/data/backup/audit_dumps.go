@@ -2,9 +2,11 @@ package backup
 
 import (
 	"context"
+	"path"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cloud"
@@ -28,33 +30,43 @@ func (a *auditor) compareDumps(ctx context.Context, account string, backups []v1
 		return nil
 	}
 	owner := cloud.Owner{Hub: a.options.HubUID}
-	var listed map[string]int64
-	has := map[string]bool{}
+	compared := map[string]*v1.DumpFile{}
 	for i := range backups {
 		b := &backups[i]
-		if !wasSent(b) || !bucket.Has(b.Status.Dump.Object) || !dumps.Owns(owner, b.Status.Dump.Object.Prefix) {
-			continue
+		// Without a location, it may be in another bucket of the name.
+		if wasSent(b) && b.Status.Dump.Object.Location != "" && bucket.Has(b.Status.Dump.Object) && dumps.Owns(owner, b.Status.Dump.Object.Prefix) {
+			compared[b.Status.Dump.Object.Prefix] = b.Status.Dump
 		}
-		if listed == nil {
-			if listed, err = listBucket(ctx, bucket, dumps.Root(owner)); err != nil {
-				return nil
-			}
+	}
+	if len(compared) == 0 {
+		return nil
+	}
+	listed, err := listDumps(ctx, bucket, dumps.Root(owner), compared)
+	if err != nil {
+		log.FromContext(ctx).Info("Dumps are not compared with their bucket", "account", account, "cause", err.Error())
+		return nil
+	}
+	has := map[string]bool{}
+	for prefix, file := range compared {
+		if whole, err := dumps.AreListed(listed, file); err == nil {
+			has[prefix] = whole
 		}
-		has[b.Status.Dump.Object.Prefix] = dumps.IsWhole(listed, b.Status.Dump)
 	}
 	return has
 }
 
-// listBucket returns the sizes of the objects below a prefix, by key.
-func listBucket(ctx context.Context, objects cloud.ObjectStore, prefix string) (map[string]int64, error) {
+// listDumps returns the sizes of the objects of dumps, by key, from a list of all below a root: a bucket may have far more.
+func listDumps(ctx context.Context, objects cloud.ObjectStore, root string, of map[string]*v1.DumpFile) (map[string]int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
 	listed := map[string]int64{}
-	for o, err := range objects.ListObjects(ctx, prefix) {
+	for o, err := range objects.ListObjects(ctx, root) {
 		if err != nil {
 			return nil, err
 		}
-		listed[o.Key] = o.Bytes
+		if of[path.Dir(o.Key)] != nil {
+			listed[o.Key] = o.Bytes
+		}
 	}
 	return listed, nil
 }

@@ -18,18 +18,36 @@ import (
 )
 
 // newDumpAudit returns an audit of a Backup whose dump is in a bucket, and the prefix of its keys.
-func newDumpAudit() (*auditor, *auditedHub, *bucket.Store) {
+func newDumpAudit(t *testing.T) (*auditor, *auditedHub, *bucket.Store) {
+	t.Helper()
 	store := bucket.NewStore(testclock.NewFakeClock(now()))
 	_, h := newAudit(auditedCloud{})
 	w := newWork(h, store)
 	w.sending()
 	w.backup.Status.Phase, w.backup.Status.Dump.Object.State = v1.BackupCompleted, v1.DumpSent
+	where, err := w.options.Accounts.Bucket(t.Context(), w.backup.Status.Account)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.backup.Status.Dump.Object.Location = where.Location
 	w.set(v1.ConditionCopied, metav1.Condition{Status: metav1.ConditionTrue, Reason: v1.ReasonCompleted, Message: "The dump is in the bucket"})
 	h.backup = *w.backup
 	prefix := w.backup.Status.Dump.Object.Prefix
 	store.Put(dumps.PartKey(prefix, 0), []byte("12345"))
 	store.Put(dumps.ManifestKey(prefix), []byte("{}"))
 	return &auditor{Reconciler: w.Reconciler}, h, store
+}
+
+// expectDumpLost checks what is written of a dump that the bucket does not have, and that its claim may have.
+func (h *auditedHub) expectDumpLost(t *testing.T) {
+	t.Helper()
+	c := meta.FindStatusCondition(h.backup.Status.Conditions, v1.ConditionCopied)
+	if h.backup.Status.Dump.Object.State != v1.DumpMissing || c.Status != metav1.ConditionFalse || c.Reason != v1.ReasonDumpMissing || c.Message != dumpLost {
+		t.Errorf("state %s, condition %+v", h.backup.Status.Dump.Object.State, c)
+	}
+	if h.backup.IsMissing() {
+		t.Error("it is reported as lost on its claim")
+	}
 }
 
 // TestAuditOfDumps checks that a dump is missing once the bucket says that it does not have all of it, and is found
@@ -58,6 +76,14 @@ func TestAuditOfDumps(t *testing.T) {
 			s.Remove(dumps.PartKey(p, 0))
 			h.account.Status.Conditions[1].Status = metav1.ConditionUnknown
 		}, false},
+		"in no known location": {func(h *auditedHub, s *bucket.Store, p string) {
+			s.Remove(dumps.PartKey(p, 0))
+			h.backup.Status.Dump.Object.Location = ""
+		}, false},
+		"of an unknown size": {func(h *auditedHub, s *bucket.Store, p string) {
+			s.Remove(dumps.PartKey(p, 0))
+			h.backup.Status.Dump.File = ""
+		}, false},
 		"not sent": {func(h *auditedHub, s *bucket.Store, p string) {
 			s.Remove(dumps.PartKey(p, 0))
 			h.backup.Status.Dump.Object.State = v1.DumpSending
@@ -65,7 +91,7 @@ func TestAuditOfDumps(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			a, h, store := newDumpAudit()
+			a, h, store := newDumpAudit(t)
 			prefix := h.backup.Status.Dump.Object.Prefix
 			tt.change(h, store, prefix)
 			before := h.backup.Status.DeepCopy()
@@ -74,12 +100,9 @@ func TestAuditOfDumps(t *testing.T) {
 				h.unchanged(t, before)
 				return
 			}
-			c := meta.FindStatusCondition(h.backup.Status.Conditions, v1.ConditionCopied)
-			if h.backup.Status.Dump.Object.State != v1.DumpMissing || c.Status != metav1.ConditionFalse || c.Reason != v1.ReasonDumpMissing || c.Message != dumpLost {
-				t.Errorf("state %s, condition %+v", h.backup.Status.Dump.Object.State, c)
-			}
-			if h.backup.IsMissing() || len(a.options.Recorder.(*events.FakeRecorder).Events) != 1 {
-				t.Error("it is reported as lost on its claim, or by no event")
+			h.expectDumpLost(t)
+			if len(a.options.Recorder.(*events.FakeRecorder).Events) != 1 {
+				t.Error("no event reports it")
 			}
 			store.Put(dumps.PartKey(prefix, 0), []byte("12345"))
 			store.Put(dumps.ManifestKey(prefix), []byte("{}"))
@@ -95,7 +118,7 @@ func TestAuditOfDumps(t *testing.T) {
 func TestAuditOfDumpsKnowsNothing(t *testing.T) {
 	t.Parallel()
 	for name, options := range map[string]bucket.Options{"denied": {BadCredentials: true}, "missing": {Missing: true}} {
-		a, h, _ := newDumpAudit()
+		a, h, _ := newDumpAudit(t)
 		a.options.Accounts = accounts.New(accounts.Options{Buckets: cloud.Buckets{v1.ProviderAWS: func(context.Context, cloud.Config) (cloud.ObjectStore, error) {
 			return bucket.Connect(bucket.NewStore(testclock.NewFakeClock(now())), options), nil
 		}}})

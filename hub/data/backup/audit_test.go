@@ -1,14 +1,16 @@
 package backup
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"iter"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
@@ -59,6 +61,7 @@ type auditedCloud struct {
 	cloud.Snapshots
 
 	region             string
+	identity           string // "hub" if it is empty, none if it is "-".
 	listed, unlisted   []string
 	listErr, lookErr   error
 	deadlines, missing *int
@@ -89,6 +92,20 @@ func (c auditedCloud) GetSnapshot(ctx context.Context, ref cloud.SnapshotRef) (c
 	return cloud.Snapshot{}, &cloud.Error{Class: cloud.ClassNotFound, Code: "InvalidSnapshot.NotFound"}
 }
 
+// auditedAccess has an identity.
+type auditedAccess struct {
+	cloud.Access
+
+	name string
+}
+
+func (a auditedAccess) Identity(context.Context) (cloud.Identity, error) {
+	if a.name == "" {
+		return cloud.Identity{}, &cloud.Error{Class: cloud.ClassDenied, Code: "WrongAccount"}
+	}
+	return cloud.Identity{Name: a.name}, nil
+}
+
 func (c auditedCloud) count(ctx context.Context) {
 	if _, limited := ctx.Deadline(); limited {
 		*c.deadlines++
@@ -100,7 +117,7 @@ func (c auditedCloud) count(ctx context.Context) {
 // newAudit returns an audit of a complete Backup with a copy in us-1.
 func newAudit(c auditedCloud) (*auditor, *auditedHub) {
 	h := &auditedHub{}
-	h.account.Name, h.account.Generation = "prod", 2
+	h.account.Name, h.account.Generation, h.account.Status.Identity = "prod", 2, "hub"
 	h.account.Status.Conditions = []metav1.Condition{
 		{Type: v1.ConditionReady, Status: metav1.ConditionTrue, ObservedGeneration: 2},
 		{Type: v1.ConditionObjectStorageReady, Status: metav1.ConditionTrue, ObservedGeneration: 2},
@@ -109,12 +126,13 @@ func newAudit(c auditedCloud) (*auditor, *auditedHub) {
 	w.options.Accounts = accounts.New(accounts.Options{Registry: cloud.Registry{v1.ProviderAWS: func(_ context.Context, config cloud.Config) (cloud.Session, error) {
 		in := c
 		in.region = config.Region
-		return cloud.Session{Snapshots: in}, nil
+		return cloud.Session{Snapshots: in, Access: auditedAccess{name: strings.TrimPrefix(cmp.Or(c.identity, "hub"), "-")}}, nil
 	}}})
 	w.options.Accounts.Set("prod", v1.CloudAccountSpec{Provider: v1.ProviderAWS, Regions: []string{"eu-1", "us-1"}}, nil)
 	w.backup.Spec.Method, w.backup.Spec.CopyToRegions = v1.BackupSnapshot, []string{"us-1"}
 	s := &w.backup.Status
 	s.Account, s.Provider, s.Dump, s.Phase, s.Message = "prod", v1.ProviderAWS, nil, v1.BackupCompleted, "The backup can be restored"
+	s.CompletionTime = v1.Seconds(now().Add(-time.Hour))
 	ready := string(cloud.StateReady)
 	s.Snapshots = []v1.VolumeSnapshot{{
 		Claim: "data", CloudSnapshot: v1.CloudSnapshot{Region: "eu-1", ID: "snap-eu-1", State: ready},
@@ -160,7 +178,12 @@ func TestAudit(t *testing.T) {
 		"the look is denied":      {cloud: auditedCloud{lookErr: denied}, asked: 4},
 		"the region is excluded":  {cloud: auditedCloud{}, change: func(h *auditedHub) { h.backup.Status.Snapshots[0].Region = "ap-1" }, copied: lostCopy, asked: 2},
 		"the account is not well": {cloud: auditedCloud{}, change: func(h *auditedHub) { h.account.Status.Conditions[0].Status = metav1.ConditionUnknown }},
-		"the account is changed":  {cloud: auditedCloud{}, change: func(h *auditedHub) { h.account.Generation = 3 }},
+		"of another account":      {cloud: auditedCloud{identity: "-"}},
+		"of another identity":     {cloud: auditedCloud{identity: "other"}},
+		"completed just now": {cloud: auditedCloud{}, change: func(h *auditedHub) {
+			h.backup.Status.CompletionTime = v1.Seconds(now().Add(time.Second - duplicateWindow))
+		}},
+		"the account is changed": {cloud: auditedCloud{}, change: func(h *auditedHub) { h.account.Generation = 3 }},
 		"the copy was never made": {cloud: auditedCloud{listed: all[:1]}, change: func(h *auditedHub) {
 			h.backup.Status.Snapshots[0].Copies[0].State = string(cloud.StateFailed)
 		}, asked: 1},
@@ -194,7 +217,7 @@ func TestAudit(t *testing.T) {
 // unchanged checks that nothing was written.
 func (h *auditedHub) unchanged(t *testing.T, before *v1.BackupStatus) {
 	t.Helper()
-	if diff := cmp.Diff(before, &h.backup.Status); diff != "" || h.writes > 0 {
+	if diff := gocmp.Diff(before, &h.backup.Status); diff != "" || h.writes > 0 {
 		t.Errorf("%d writes (-want +got):\n%s", h.writes, diff)
 	}
 }
@@ -235,7 +258,42 @@ func TestAuditFindsAgain(t *testing.T) {
 	found, h2 := newAudit(auditedCloud{listed: []string{"snap-eu-1", "snap-us-1"}, deadlines: &n, missing: &n})
 	h2.backup = h.backup
 	found.pass(t)
-	if diff := cmp.Diff(want, &h2.backup.Status); diff != "" {
+	if diff := gocmp.Diff(want, &h2.backup.Status); diff != "" {
 		t.Errorf("found again (-want +got):\n%s", diff)
+	}
+}
+
+// TestAuditGoesOn checks that an audit with more to look at goes on soon, and that an error ends the looks in a region.
+func TestAuditGoesOn(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		lookErr error
+		lost    int
+		asked   int
+	}{
+		"many are gone":        {nil, maxLooks, maxLooks + 1},
+		"the first look fails": {&cloud.Error{Class: cloud.ClassThrottled}, 0, 2},
+	} {
+		asked, unbounded := 0, 0
+		a, h := newAudit(auditedCloud{lookErr: tt.lookErr, deadlines: &asked, missing: &unbounded})
+		h.backup.Status.Snapshots[0].Copies = nil
+		for i := range maxLooks + 1 {
+			more := h.backup.Status.Snapshots[0]
+			more.Claim, more.ID = fmt.Sprint("data-", i), fmt.Sprint("snap-", i)
+			h.backup.Status.Snapshots = append(h.backup.Status.Snapshots, more)
+		}
+		result, err := a.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKey{Name: "prod"}})
+		if err != nil || result.RequeueAfter < auditAgain || result.RequeueAfter > 2*auditAgain {
+			t.Errorf("%s: %+v, %v", name, result, err)
+		}
+		lost := 0
+		for _, s := range h.backup.Status.Snapshots {
+			if s.State == v1.SnapshotMissing {
+				lost++
+			}
+		}
+		if lost != tt.lost || asked != tt.asked || unbounded > 0 {
+			t.Errorf("%s: %d are lost after %d requests, want %d after %d", name, lost, asked, tt.lost, tt.asked)
+		}
 	}
 }

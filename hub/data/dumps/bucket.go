@@ -87,19 +87,34 @@ func ToFetch(ctx context.Context, objects cloud.ObjectStore, dump *v1.DumpFile, 
 	return o, sign(ctx, objects, &o, signing{requests: requests, parts: all, now: now})
 }
 
-// IsWhole reports whether a list of the sizes of objects by key has all parts of a dump, and its manifest.
-func IsWhole(listed map[string]int64, dump *v1.DumpFile) bool {
+// IsWhole reports whether a bucket has all parts of a dump that its manifest lists. Errors wrap *cloud.Error.
+func IsWhole(ctx context.Context, objects cloud.ObjectStore, prefix string, m Manifest) (bool, error) {
+	there, err := list(ctx, objects, prefix)
+	if err != nil {
+		return false, err
+	}
+	for i, size := range m.Parts {
+		if part, found := there[PartKey(prefix, i)]; !found || part.Bytes != size {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// AreListed reports whether a list of the sizes of objects by key has all parts of a dump, and its manifest. It returns an
+// error if it cannot be told which these are.
+func AreListed(listed map[string]int64, dump *v1.DumpFile) (bool, error) {
 	sizes, err := sizesOf(dump)
 	if err != nil {
-		return false
+		return false, err
 	}
 	for i, size := range sizes {
 		if listed[PartKey(dump.Object.Prefix, i)] != size {
-			return false
+			return false, nil
 		}
 	}
 	_, sealed := listed[ManifestKey(dump.Object.Prefix)]
-	return sealed
+	return sealed, nil
 }
 
 // Seal writes the manifest of a Backup's dump if all parts are in the bucket, and reports

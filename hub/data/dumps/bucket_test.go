@@ -219,6 +219,26 @@ func TestWhatIsFetched(t *testing.T) {
 	}
 }
 
+// TestIsWhole checks that a dump is whole with all parts of its manifest, in their sizes, and that an error is returned.
+func TestIsWhole(t *testing.T) {
+	t.Parallel()
+	m := Manifest{Parts: []int64{gib, 5}}
+	for name, tt := range map[string]struct {
+		store *dumpStore
+		want  bool
+		class cloud.Class
+	}{
+		"all is there":      {newDumpStore(map[int]int64{0: gib, 1: 5}), true, ""},
+		"a part is missing": {newDumpStore(map[int]int64{0: gib}), false, ""},
+		"a part is short":   {newDumpStore(map[int]int64{0: gib, 1: 4}), false, ""},
+		"not listed":        {newDumpStore(map[int]int64{0: gib, 1: 5}).refusing("LIST "+PartKey(prefix, 0), cloud.ClassDenied), false, cloud.ClassDenied},
+	} {
+		if got, err := IsWhole(t.Context(), tt.store, prefix, m); got != tt.want || cloud.ClassOf(err) != tt.class {
+			t.Errorf("%s: %t, %v", name, got, err)
+		}
+	}
+}
+
 func TestErase(t *testing.T) {
 	t.Parallel()
 	s, b := sealed(t)

@@ -201,8 +201,17 @@ func (l dumpLoad) there(ctx context.Context) steps.Result {
 	if result.Stops() {
 		return result
 	}
-	if _, err := dumps.Find(ctx, bucket, l.backup.Status.Dump.Object.Prefix); err != nil {
+	dump := l.backup.Status.Dump
+	m, err := dumps.Find(ctx, bucket, dump.Object.Prefix)
+	if err != nil {
 		return dumps.FromError(err, "looking for the dump in the bucket")
+	}
+	whole, err := dumps.IsWhole(ctx, bucket, dump.Object.Prefix, m)
+	switch {
+	case err != nil:
+		return dumps.FromError(err, "looking for the dump in the bucket")
+	case !whole:
+		return steps.Fail(v1.ReasonDumpMissing, "the bucket %s does not have all parts of the dump any more", dump.Object.Bucket)
 	}
 	return steps.Result{}
 }

@@ -106,7 +106,7 @@ func TestSource(t *testing.T) {
 		"elsewhere, and sent":           {there, inBucket, v1.BackupCompleted, v1.DumpFromBucket, "", false},
 		"elsewhere, on its way":         {there, sending, v1.BackupFinalizing, "", v1.ReasonBackupNotReady, false},
 		"beside its claim, and lost":    {here, missing, v1.BackupCompleted, v1.DumpFromClaim, "", false},
-		"elsewhere, and lost":           {there, missing, v1.BackupCompleted, "", v1.ReasonDumpMissing, true},
+		"elsewhere, and lost":           {there, missing, v1.BackupCompleted, v1.DumpFromBucket, "", false},
 		"elsewhere, never sent":         {there, sending, v1.BackupCompleted, "", v1.ReasonDumpMissing, true},
 	}
 	for name, tt := range tests {

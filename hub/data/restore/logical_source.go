@@ -25,8 +25,6 @@ func dumpSource(b *v1.Backup, at dumpTarget) (v1.DumpSource, steps.Result) {
 		return v1.DumpFromClaim, steps.Result{}
 	case sent(b):
 		return v1.DumpFromBucket, steps.Result{}
-	case d.Object != nil && d.Object.State == v1.DumpMissing:
-		return "", steps.Fail(v1.ReasonDumpMissing, "the bucket %s does not have all of the dump any more, and it is not on a claim in this cluster", d.Object.Bucket)
 	case d.Object != nil && b.Status.Phase == v1.BackupFinalizing:
 		return "", steps.RetryAfter(steps.Member, v1.ReasonBackupNotReady, "the dump of Backup %q is on its way to the bucket", b.Name)
 	case at.here:
@@ -37,8 +35,9 @@ func dumpSource(b *v1.Backup, at dumpTarget) (v1.DumpSource, steps.Result) {
 	}
 }
 
-// sent reports whether all of a dump is in a bucket.
+// sent reports whether all of a dump was in a bucket. One that was missing there when it was last looked at may be there
+// again: see there.
 func sent(b *v1.Backup) bool {
 	d := b.Status.Dump
-	return d != nil && d.Object != nil && d.Object.State == v1.DumpSent
+	return d != nil && d.Object != nil && (d.Object.State == v1.DumpSent || d.Object.State == v1.DumpMissing)
 }

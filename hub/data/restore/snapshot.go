@@ -1,6 +1,7 @@
 package restore
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -34,12 +35,12 @@ func (w *work) chooseSnapshots(ctx context.Context) steps.Result {
 	var chosen []v1.RestoredVolume
 	for i := range w.backup.Status.Snapshots {
 		snapshot := &w.backup.Status.Snapshots[i]
-		id := csi.SnapshotIn(w.member.Status.Region, &w.backup.Status, snapshot)
+		id := cmp.Or(csi.SnapshotIn(w.member.Status.Region, &w.backup.Status, snapshot), missingIn(w.member.Status.Region, &w.backup.Status, snapshot))
 		if id == "" && w.backup.Status.Phase == v1.BackupFinalizing && slices.Contains(w.backup.Spec.CopyToRegions, w.member.Status.Region) {
 			return steps.RetryAfter(steps.Member, v1.ReasonBackupNotReady, "the copy of Backup %q in %s is being made", w.backup.Name, w.member.Status.Region)
 		}
 		if id == "" {
-			return missingIn(w.member.Status.Region, w.backup, snapshot)
+			return noneIn(w.member.Status.Region, w.backup, snapshot)
 		}
 		name := w.claimName(snapshot.Claim)
 		live := w.targetFacts.claims[name]
@@ -62,15 +63,25 @@ func (w *work) chooseSnapshots(ctx context.Context) steps.Result {
 	return steps.Result{}
 }
 
-// missingIn returns the result for a Backup without a snapshot in a region.
-func missingIn(region string, b *v1.Backup, s *v1.VolumeSnapshot) steps.Result {
-	if s.State == v1.SnapshotMissing && s.Region == region {
-		return steps.Fail(v1.ReasonSnapshotMissing, "the cloud does not have the snapshot of Backup %q in %s any more", b.Name, region)
+// missingIn returns the ID of a snapshot in a region that the cloud did not have when it was last looked at: it may have
+// been recovered since, and is looked for again before anything is stopped. It is empty if there is none.
+func missingIn(region string, b *v1.BackupStatus, s *v1.VolumeSnapshot) string {
+	there := *s
+	if there.State == v1.SnapshotMissing {
+		there.State = string(cloud.StateReady)
 	}
-	for _, c := range s.Copies {
-		if c.Region == region && c.State == v1.SnapshotMissing {
-			return steps.Fail(v1.ReasonSnapshotMissing, "the cloud does not have the copy of Backup %q in %s any more", b.Name, region)
+	there.Copies = slices.Clone(s.Copies)
+	for i := range there.Copies {
+		if there.Copies[i].State == v1.SnapshotMissing {
+			there.Copies[i].State = string(cloud.StateReady)
 		}
+	}
+	return csi.SnapshotIn(region, b, &there)
+}
+
+// noneIn returns the result for a Backup without a snapshot in a region.
+func noneIn(region string, b *v1.Backup, s *v1.VolumeSnapshot) steps.Result {
+	for _, c := range s.Copies {
 		if c.Region == region && c.State == string(cloud.StateFailed) {
 			return steps.Fail(v1.ReasonSnapshotMissing, "Backup %q has no snapshot in %s, because the copy failed: %s", b.Name, region, c.Message)
 		}
