@@ -118,7 +118,7 @@ func TestAmbient(t *testing.T) {
 	if want := (cloud.Identity{Name: accounts()[0].ClientID, Account: accounts()[0].Subscription}); got != want {
 		t.Errorf("identity %+v, want %+v", got, want)
 	}
-	// The SDK would return the refused token again.
+	// The same credentials of an application would return the refused token again.
 	e.server.Expire()
 	if _, err := session.Access.Identity(t.Context()); err != nil {
 		t.Errorf("after the token expired: %v", err)

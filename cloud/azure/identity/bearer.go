@@ -112,7 +112,8 @@ func (b *Bearer) trusts(u *url.URL) bool {
 	return false
 }
 
-// get returns a token that does not expire soon and is not the refused one.
+// get returns a token that does not expire soon and is not the refused one. That of a managed identity
+// may be the refused one, which the library keeps.
 func (b *Bearer) get(ctx context.Context, refused string) (string, error) {
 	select {
 	case b.turn <- struct{}{}:

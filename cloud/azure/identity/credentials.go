@@ -58,7 +58,8 @@ func newCredential(config cloud.Config, at Environment, client *http.Client) (az
 }
 
 // exchange gets tokens by credentials of the library. Each token is requested with new ones:
-// those that have returned a token do so until it expires, even if it was refused.
+// those that have returned a token do so until it expires, even if it was refused. Managed identities
+// do so with new ones too, because the library keeps their tokens for the whole process.
 type exchange struct {
 	client *http.Client
 	config cloud.Config

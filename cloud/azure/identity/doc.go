@@ -15,12 +15,14 @@
 //
 // # Trade-offs
 //
-//   - Tokens are requested by azidentity, for each token with new credentials: those that have
-//     returned a token return it again until it expires, even if it was refused. The library's
-//     requests are sent to the authority of the account, because AZURE_REGIONAL_AUTHORITY_NAME and
+//   - Tokens are requested by azidentity, for each token with new credentials: those of an application
+//     that have returned a token return it again until it expires, even if it was refused. Managed
+//     identities share one cache in the process, which new credentials do not replace: a refused token
+//     of theirs is returned again until it expires or is due for a refresh. The library's requests
+//     are sent to the authority of the account, because AZURE_REGIONAL_AUTHORITY_NAME and
 //     MSAL_FORCE_REGION make it choose another host (and fail, if they name no region). Errors are
-//     made from the response, because the texts of the library's contain it. Each token costs a
-//     request for the address of the token service.
+//     made from the response, because the texts of the library's contain it. Each token of an
+//     application costs a request for the address of the token service.
 //   - Bearer takes the place of azcore's policy for bearer tokens. In that policy a request waits for
 //     the token of another one beyond its own deadline, the token is sent to any host that a response
 //     names as the next page, and a request whose token had expired fails.
