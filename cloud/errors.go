@@ -34,7 +34,8 @@ const (
 	ClassInvalid Class = "Invalid"
 	// ClassInUse means that another resource still uses the object.
 	ClassInUse Class = "InUse"
-	// ClassLocked means that a lock or policy of the provider prevents the deletion.
+	// ClassLocked means that a lock or policy of the provider prevents the deletion. No request but a
+	// deletion fails with it.
 	ClassLocked Class = "Locked"
 	// ClassUnsupported means that the provider does not have the operation.
 	ClassUnsupported Class = "Unsupported"

@@ -73,13 +73,11 @@ func (r request) class(status int, code string) cloud.Class {
 		return cloud.ClassTransient // Short of machines: it goes by itself.
 	case "SkuNotAvailable", "NotAvailableForSubscription":
 		return cloud.ClassUnsupported
-	case "ScopeLocked":
-		return cloud.ClassLocked
-	case "RequestDisallowedByPolicy":
+	case "ScopeLocked", "RequestDisallowedByPolicy":
 		if r.verb == "delete" {
 			return cloud.ClassLocked
 		}
-		return cloud.ClassDenied
+		return cloud.ClassDenied // Until a user removes the lock of the group, or changes the policy.
 	case codeGroupMissing, "SubscriptionNotFound", "MissingSubscriptionRegistration":
 		return cloud.ClassInvalid // The account is wrong, not the request.
 	}

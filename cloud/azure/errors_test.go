@@ -64,7 +64,7 @@ func TestClasses(t *testing.T) {
 		{create, 409, "OperationNotAllowed", cloud.ClassQuota},
 		{remove, 409, "OperationNotAllowed", cloud.ClassInUse},
 		{remove, 409, "ScopeLocked", cloud.ClassLocked},
-		{create, 409, "ScopeLocked", cloud.ClassLocked},
+		{create, 409, "ScopeLocked", cloud.ClassDenied},
 		{create, 409, "PropertyChangeNotAllowed", cloud.ClassConflict},
 		{create, 409, "InvalidResourceLocation", cloud.ClassConflict},
 		{create, 409, "AnotherOperationInProgress", cloud.ClassAmbiguous},

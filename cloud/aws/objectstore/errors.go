@@ -70,6 +70,8 @@ func (c *client) fail(op string, changes bool, err error) *cloud.Error {
 	case out.Class == cloud.ClassDenied && op == "DeleteObject" && strings.Contains(strings.ToLower(out.Message), "object lock"):
 		// S3 has no code for this, only a message.
 		out.Class, out.Code = cloud.ClassLocked, "ObjectLocked"
+	case out.Class == cloud.ClassLocked && op != "DeleteObject":
+		out.Class = cloud.ClassDenied
 	case out.Code == "s3:ListObjectsV2":
 		out.Code = "s3:ListBucket"
 	case out.Code == "s3:ListObjectVersions":

@@ -68,6 +68,7 @@ func TestCodes(t *testing.T) {
 		"ConditionalRequestConflict":         {http.StatusConflict, cloud.ClassTransient, cloud.ClassTransient, cloud.ClassTransient, cloud.ClassTransient},
 		"BadDigest":                          {http.StatusBadRequest, cloud.ClassTransient, cloud.ClassTransient, cloud.ClassTransient, cloud.ClassTransient},
 		"NotImplemented":                     {http.StatusNotImplemented, cloud.ClassUnsupported, cloud.ClassUnsupported, cloud.ClassUnsupported, cloud.ClassUnsupported},
+		"ObjectLocked":                       {http.StatusBadRequest, cloud.ClassDenied, cloud.ClassDenied, cloud.ClassDenied, cloud.ClassLocked},
 		"QuotaExceeded":                      {http.StatusForbidden, cloud.ClassQuota, cloud.ClassQuota, cloud.ClassQuota, cloud.ClassQuota},
 	} {
 		t.Run(code, func(t *testing.T) {

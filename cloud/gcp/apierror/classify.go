@@ -102,8 +102,8 @@ func Classify(f Failure) *cloud.Error {
 	case e.Class == "":
 		e.Class = statusClass(refused.Code)
 	}
-	if e.Class == cloud.ClassLocked && f.Makes {
-		e.Class = cloud.ClassDenied // A policy of the organization.
+	if e.Class == cloud.ClassLocked && (f.Makes || !f.Mutates) {
+		e.Class = cloud.ClassDenied // A policy of the organization: nothing is deleted.
 	}
 	if e.Class == cloud.ClassDenied {
 		if permission := deniedPermission(refused.Message); permission != "" {

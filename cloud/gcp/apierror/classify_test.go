@@ -48,6 +48,7 @@ func TestClassify(t *testing.T) {
 		"not ready":          {with(makes, told(400, "resourceNotReady", text)), cloud.ClassTransient, "resourceNotReady", 0},
 		"policy on deletion": {with(Failure{Mutates: true}, told(412, "conditionNotMet", text)), cloud.ClassLocked, "conditionNotMet", 0},
 		"policy on making":   {with(makes, told(412, "conditionNotMet", text)), cloud.ClassDenied, "conditionNotMet", 0},
+		"policy on reading":  {with(Failure{}, told(412, "conditionNotMet", text)), cloud.ClassDenied, "conditionNotMet", 0},
 		"not implemented":    {with(makes, told(501, "notImplemented", text)), cloud.ClassUnsupported, "notImplemented", 0},
 		"denied":             {with(Failure{}, told(403, "forbidden", "Required 'compute.disks.get' permission for 'd'")), cloud.ClassDenied, "compute.disks.get", 0},
 		"denied otherwise":   {with(Failure{}, told(403, "accessNotConfigured", text)), cloud.ClassDenied, "accessNotConfigured", 0},
