@@ -27,6 +27,8 @@ func TestContractEndpoint(t *testing.T) {
 		t.Helper()
 		e := newTestEnv(t)
 		e.endpoint = endpoint
-		return e.backend(m)
+		b := e.backend(m)
+		b.DeletionRequests = 2
+		return b
 	})
 }

@@ -25,6 +25,9 @@
 //   - Where a bucket keeps versions, a deletion without a version would hide the object, a locked one too. Each
 //     deletion lists the versions of the object first, one request more. The markers that others leave are
 //     found by it only if the object is asked for: lists do not have hidden objects.
+//   - An object with one version "null", or with none, may be in a bucket without versions, where compatible
+//     services do not delete by version. A HEAD tells, one request more. A service that keeps versions and does not
+//     tell marks the object as deleted, which the answer says: then the versions are listed and deleted.
 //   - A bucket with a default retention takes no object without a checksum. One is sent where that was asked
 //     for, as a header: S3 ignores it in a presigned URL.
 //   - The owner of the bucket is not verified. Use an account for backups only.

@@ -12,11 +12,14 @@ import (
 
 // checkAnswer checks that a response is from S3.
 func checkAnswer(response *http.Response, body []byte) error {
-	if response.StatusCode >= http.StatusMultipleChoices {
-		return wantRoot(body, "Error")
-	}
 	r := response.Request
 	good := false
+	if response.StatusCode >= http.StatusMultipleChoices {
+		if r != nil && r.Method == http.MethodHead && response.Header.Get("X-Amz-Request-Id") != "" {
+			return nil // It has no body.
+		}
+		return wantRoot(body, "Error")
+	}
 	switch {
 	case r == nil:
 	case r.Method == http.MethodDelete:
@@ -76,26 +79,29 @@ func (c *client) fail(op string, changes bool, err error) *cloud.Error {
 		out.Code = "s3:ListBucket"
 	case out.Code == "s3:ListObjectVersions":
 		out.Code = "s3:ListBucketVersions"
+	case out.Code == "s3:HeadObject":
+		out.Code = "s3:GetObject"
 	}
 	return out
 }
 
 // classOf returns the class of an error code of S3, or an empty one for an unknown code.
-// It lists the codes that S3 and compatible services document for our calls.
+// It lists the codes that S3 and compatible services document for our calls, and those that the SDK
+// makes of the status of a HEAD.
 func classOf(code string) cloud.Class {
 	switch code {
-	case "NoSuchKey", "NoSuchBucket":
+	case "NoSuchKey", "NoSuchBucket", "NotFound":
 		return cloud.ClassNotFound
 	case codeExists:
 		return cloud.ClassConflict
 	case "SlowDownRead", "SlowDownWrite", "TooManyRequests":
 		return cloud.ClassThrottled
 	case "ConditionalRequestConflict", "OperationAborted", "TemporaryRedirect", "BadDigest", "IncompleteBody", "RequestTimeout",
-		"XAmzContentSHA256Mismatch":
-		return cloud.ClassTransient // Refused: another request was under way, or this one came to harm.
+		"XAmzContentSHA256Mismatch", "BadRequest":
+		return cloud.ClassTransient // Refused: another request was under way, or this one came to harm. A HEAD has no code.
 	case "QuotaExceeded", "XMinioAdminBucketQuotaExceeded", "XMinioStorageFull":
 		return cloud.ClassQuota
-	case "AllAccessDisabled", "AccountProblem", "NotSignedUp", "AccessForbidden":
+	case "AllAccessDisabled", "AccountProblem", "NotSignedUp", "AccessForbidden", "Forbidden":
 		return cloud.ClassDenied
 	case "InvalidToken", "TokenRefreshRequired", "RequestTimeTooSkewed":
 		return cloud.ClassAuthExpired

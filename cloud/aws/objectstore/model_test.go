@@ -130,6 +130,8 @@ func operation(r *http.Request, path string) string {
 		return "PutObject"
 	case r.Method == http.MethodGet:
 		return "GetObject"
+	case r.Method == http.MethodHead:
+		return "HeadObject"
 	case r.Method == http.MethodDelete:
 		return "DeleteObject"
 	default:

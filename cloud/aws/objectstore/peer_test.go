@@ -97,7 +97,7 @@ func (p *peer) backend(described *model) *objectstore.Backend {
 			}
 			return open(t, config), nil
 		},
-		Send: http.DefaultTransport.RoundTrip, Refusal: refuse, PageSize: func(int) {}, DeletionRequests: 1,
+		Send: http.DefaultTransport.RoundTrip, Refusal: refuse, PageSize: func(int) {}, DeletionRequests: 2,
 		Secrets:  []string{key, keyID, "X-Amz-Signature", "Signature=", "X-Amz-Credential"},
 		Validate: e.oracle.validate(), ValidateSkipReason: noOracle,
 		Unsupported: map[int]string{

@@ -19,35 +19,91 @@ func (c *client) DeleteObject(ctx context.Context, key string) error {
 	if err := allowed(op, key, 0); err != nil {
 		return err
 	}
-	in := &s3.DeleteObjectInput{Bucket: &c.bucket, Key: aws.String(c.prefix + key)}
-	versions, err := c.versions(ctx, op, *in.Key)
+	d := deletion{client: c, op: op, key: c.prefix + key}
+	versions, err := c.versions(ctx, op, d.key)
 	switch {
 	case cloud.ClassOf(err) == cloud.ClassUnsupported:
-		return c.delete(ctx, op, in)
+		return d.deleteCurrent(ctx)
 	case err != nil:
 		return err
-	case len(versions) == 1 && versions[0] == noVersion:
-		return c.delete(ctx, op, in)
+	case len(versions) == 0 || len(versions) == 1 && versions[0] == noVersion:
+		return d.deleteUnversioned(ctx, versions)
 	}
-	for _, version := range versions {
-		in.VersionId = &version
-		if err := c.delete(ctx, op, in); err != nil {
+	return d.deleteVersions(ctx, versions)
+}
+
+// deletion deletes one object.
+type deletion struct {
+	client  *client
+	op, key string
+}
+
+// deleteUnversioned deletes an object that was written while its bucket kept no versions, with the IDs that were
+// listed. The bucket may keep versions since: then one without an ID would hide the object.
+func (d deletion) deleteUnversioned(ctx context.Context, listed []string) error {
+	found, err := d.find(ctx)
+	switch {
+	case err != nil:
+		return err
+	case found.exists && !found.versioned:
+		return d.deleteCurrent(ctx)
+	}
+	return d.deleteVersions(ctx, listed)
+}
+
+// objectState describes the current version of an object.
+type objectState struct {
+	exists bool
+	// versioned is true for an object in a bucket that keeps versions.
+	versioned bool
+}
+
+// find returns the state of the object.
+func (d deletion) find(ctx context.Context) (objectState, error) {
+	out, err := d.client.s3.HeadObject(ctx, &s3.HeadObjectInput{Bucket: &d.client.bucket, Key: &d.key})
+	if err == nil {
+		return objectState{exists: true, versioned: out.VersionId != nil}, nil
+	}
+	if failed := d.client.fail(d.op, read, err); failed.Class != cloud.ClassNotFound {
+		return objectState{}, failed
+	}
+	return objectState{}, nil
+}
+
+// deleteCurrent deletes an object without the ID of a version. Services that do not show the ID of what was written
+// before they kept versions hide it: then its versions are deleted.
+func (d deletion) deleteCurrent(ctx context.Context) error {
+	hidden, err := d.send(ctx, nil)
+	if err != nil || !hidden {
+		return err
+	}
+	versions, err := d.client.versions(ctx, d.op, d.key)
+	if err != nil {
+		return err
+	}
+	return d.deleteVersions(ctx, versions)
+}
+
+// deleteVersions deletes versions by their IDs, the markers first: what is refused is not hidden.
+func (d deletion) deleteVersions(ctx context.Context, ids []string) error {
+	for _, id := range ids {
+		if _, err := d.send(ctx, &id); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// delete sends one request. It succeeds if there is nothing to delete.
-func (c *client) delete(ctx context.Context, op string, in *s3.DeleteObjectInput) error {
-	_, err := c.s3.DeleteObject(ctx, in)
+// send sends one request, which succeeds if there is nothing to delete, and reports whether the object is hidden.
+func (d deletion) send(ctx context.Context, version *string) (hidden bool, _ error) {
+	out, err := d.client.s3.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &d.client.bucket, Key: &d.key, VersionId: version})
 	if err == nil {
-		return nil
+		return aws.ToBool(out.DeleteMarker), nil
 	}
-	if failed := c.fail(op, change, err); failed.Code != "NoSuchKey" && failed.Code != "NoSuchVersion" {
-		return failed
+	if failed := d.client.fail(d.op, change, err); failed.Code != "NoSuchKey" && failed.Code != "NoSuchVersion" {
+		return false, failed
 	}
-	return nil
+	return false, nil
 }
 
 // versions returns the IDs of the versions of one object, the markers of deletions included. Lists have a key

@@ -1,6 +1,7 @@
 package objectstore_test
 
 import (
+	"net/http"
 	"testing"
 	"time"
 
@@ -57,24 +58,99 @@ func TestRetainedObjectStays(t *testing.T) {
 	}
 }
 
+// limited replaces the server by one whose client lacks some of the documented permissions.
+func (e *testEnv) limited(t *testing.T, permissions ...string) cloud.ObjectStore {
+	t.Helper()
+	policy := documented(t, "")
+	for _, permission := range permissions {
+		policy = policy.Without(permission)
+	}
+	e.server = s3.New(e.store, s3.Options{
+		Clock: e.clock, Bucket: bucketName, Region: region, Host: ownHost,
+		Keys: []s3.Key{{ID: keyID, Secret: key, ARN: userARN, Policy: policy}},
+	})
+	return open(t, e.configure(t, objectstore.Options{}))
+}
+
 // TestDeletionNeedsVersions checks that an identity that may not see or delete versions hides nothing, and is told why.
 func TestDeletionNeedsVersions(t *testing.T) {
 	t.Parallel()
-	for _, permission := range []string{"s3:ListBucketVersions", "s3:DeleteObjectVersion"} {
-		t.Run(permission, func(t *testing.T) {
+	const list, remove = "s3:ListBucketVersions", "s3:DeleteObjectVersion"
+	for name, tt := range map[string]struct {
+		object  string
+		missing []string
+		want    string
+	}{
+		"no list":                          {"new", []string{list}, list},
+		"no list, written before versions": {"earlier", []string{list}, list},
+		"no list, hidden by another":       {"hidden", []string{list}, list},
+		"no deletion":                      {"new", []string{remove}, remove},
+		"no deletion, before versions":     {"earlier", []string{remove}, remove},
+	} {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			e := newTestEnv(t)
+			e.store.Put("shopfleet/earlier", []byte("x"))
 			e.store.KeepVersions()
-			e.server = s3.New(e.store, s3.Options{
-				Clock: e.clock, Bucket: bucketName, Region: region, Host: ownHost,
-				Keys: []s3.Key{{ID: keyID, Secret: key, ARN: userARN, Policy: documented(t, "").Without(permission)}},
-			})
-			objects := open(t, e.configure(t, objectstore.Options{}))
-			e.store.Put("shopfleet/there", []byte("x"))
-			want(t, permission, objects.DeleteObject(t.Context(), "shopfleet/there"))
-			if keys := e.store.Keys(); len(keys) != 1 {
+			e.store.Put("shopfleet/new", []byte("x"))
+			e.store.Put("shopfleet/hidden", []byte("x"))
+			e.store.Remove("shopfleet/hidden")
+			want(t, tt.want, e.limited(t, tt.missing...).DeleteObject(t.Context(), "shopfleet/"+tt.object))
+			if keys := e.store.Keys(); len(keys) != 2 {
 				t.Errorf("left are %q", keys)
 			}
 		})
+	}
+}
+
+// TestDeletionOfEarlierObject checks that nothing is left of an object that was written before its bucket kept
+// versions, also by a service that does not tell a read that it keeps them; and that a locked one is not hidden.
+func TestDeletionOfEarlierObject(t *testing.T) {
+	t.Parallel()
+	for name, hide := range map[string]bool{"S3": false, "another service": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			e := newTestEnv(t)
+			e.store.Put("shopfleet/there", []byte("x"))
+			e.store.KeepVersions()
+			e.store.Lock("shopfleet/there", true)
+			config := e.configure(t, objectstore.Options{})
+			if hide {
+				config.HTTP = &http.Client{Transport: withoutVersion{config.HTTP.Transport}}
+			}
+			objects := open(t, config)
+			if err := objects.DeleteObject(t.Context(), "shopfleet/there"); cloud.ClassOf(err) != cloud.ClassLocked || len(e.store.Keys()) != 1 {
+				t.Errorf("%v, want class %q; left are %q", err, cloud.ClassLocked, e.store.Keys())
+			}
+			e.store.Lock("shopfleet/there", false)
+			if err := objects.DeleteObject(t.Context(), "shopfleet/there"); err != nil || len(e.store.Versions("")) > 0 {
+				t.Errorf("%v, left are %+v", err, e.store.Versions(""))
+			}
+		})
+	}
+}
+
+// withoutVersion takes the IDs of versions from the headers of answers.
+type withoutVersion struct{ next http.RoundTripper }
+
+// RoundTrip implements http.RoundTripper.
+func (w withoutVersion) RoundTrip(r *http.Request) (*http.Response, error) {
+	answer, err := w.next.RoundTrip(r)
+	if err == nil {
+		answer.Header.Del("X-Amz-Version-Id")
+	}
+	return answer, err
+}
+
+// TestDeletionOfUnlistedObject checks that an object is deleted where lists of versions are always empty, as by
+// a compatible service that knows none.
+func TestDeletionOfUnlistedObject(t *testing.T) {
+	t.Parallel()
+	e := newTestEnv(t)
+	e.store.Put("shopfleet/there", []byte("x"))
+	e.script.Add(faults.Fault{Op: faults.OpOther, Kind: faults.Refuse, Answer: faults.Answer{Status: http.StatusOK, Body: "<ListVersionsResult/>"}})
+	err := open(t, e.configure(t, objectstore.Options{})).DeleteObject(t.Context(), "shopfleet/there")
+	if keys := e.store.Keys(); err != nil || len(keys) > 0 {
+		t.Errorf("%v, left are %q", err, keys)
 	}
 }

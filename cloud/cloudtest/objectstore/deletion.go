@@ -33,7 +33,7 @@ func deleteLocked(f *Fixture) {
 	f.Store.Lock(prefix+"/held", true)
 	if n := f.Sent(func() {
 		f.WantClass(objects.DeleteObject(f.Context(), "held"), cloud.ClassLocked)
-	}); n > 2 {
+	}); n > 3 {
 		f.Errorf("%d requests", n)
 	}
 	f.WantContent(prefix+"/held", "x")

@@ -38,6 +38,8 @@ type Object struct {
 	CRC32C uint32
 	Serial int64
 	Locked bool
+	// Versioned is true for an object that was written while the bucket kept versions.
+	Versioned bool
 }
 
 // Store represents a bucket. It is safe for concurrent use.
@@ -122,7 +124,7 @@ func (s *Store) write(key string, from io.Reader, overwrite bool) (Object, error
 		old.content.drop()
 	}
 	s.serial++
-	made.Serial, made.ModifiedAt = s.serial, s.clock.Now()
+	made.Serial, made.ModifiedAt, made.Versioned = s.serial, s.clock.Now(), s.versioned
 	s.objects[key] = made
 	return made.Object, nil
 }
@@ -171,17 +173,17 @@ func (s *Store) Page(prefix, after string, limit int) ([]Object, bool) {
 }
 
 // Delete deletes an object. It returns ErrMissing if there is no object, and ErrLocked if
-// it must stay. Where versions are kept it hides the object, a locked one too.
+// it must stay. Where versions are kept it hides the object, a locked one too, and marks a missing one.
 func (s *Store) Delete(key string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	found, ok := s.objects[key]
 	switch {
+	case s.versioned:
+		s.hide(key)
+		return nil
 	case !ok:
 		return ErrMissing
-	case s.versioned:
-		s.hide(found)
-		return nil
 	case found.Locked:
 		return ErrLocked
 	}
@@ -229,7 +231,9 @@ func (s *Store) Put(key string, content []byte) {
 // Remove deletes an object as another client, also a locked one.
 func (s *Store) Remove(key string) {
 	s.Lock(key, false)
-	_ = s.Delete(key) // A missing object needs no deletion.
+	if _, err := s.Stat(key); err == nil {
+		_ = s.Delete(key) // Another one may have been faster.
+	}
 }
 
 // Lock locks an object by a policy of the bucket, or unlocks it.

@@ -29,12 +29,23 @@ func (s *Store) KeepsVersions() bool {
 	return s.versioned
 }
 
-// hide puts a marker over an object. The store is locked.
-func (s *Store) hide(o storedObject) {
+// hide puts a marker over an object, or where there is none. The store is locked.
+func (s *Store) hide(key string) {
+	if current, ok := s.objects[key]; ok {
+		s.older[key] = append(s.older[key], current)
+		delete(s.objects, key)
+	}
 	s.serial++
-	marker := storedObject{Object: Object{Key: o.Key, Serial: s.serial, ModifiedAt: s.clock.Now()}, marker: true}
-	s.older[o.Key] = append(s.older[o.Key], o, marker)
-	delete(s.objects, o.Key)
+	marker := storedObject{Object: Object{Key: key, Serial: s.serial, ModifiedAt: s.clock.Now(), Versioned: true}, marker: true}
+	s.older[key] = append(s.older[key], marker)
+}
+
+// Hidden reports whether the newest version of an object is a marker.
+func (s *Store) Hidden(key string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, current := s.objects[key]
+	return !current && len(s.older[key]) > 0
 }
 
 // Versions returns the versions of the objects whose keys begin with a prefix, sorted by key, the newest

@@ -38,6 +38,8 @@ func (s *Server) asked(in *request) []iam.Request {
 	switch in.Method {
 	case http.MethodPut:
 		action, use = "s3:PutObject", "kms:GenerateDataKey"
+	case http.MethodHead:
+		use = "" // Nothing is decrypted.
 	case http.MethodDelete:
 		action, use = "s3:DeleteObject", ""
 		if in.URL.Query().Has("versionId") {

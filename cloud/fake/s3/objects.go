@@ -16,6 +16,9 @@ import (
 // headerChecksum is the header of the CRC-32C of an object. S3 ignores it in the query of a presigned URL.
 const headerChecksum = "X-Amz-Checksum-Crc32c"
 
+// headerMarker is the header of an answer about an object that a marker hides.
+const headerMarker = "X-Amz-Delete-Marker"
+
 var (
 	// errPayload is the error of a body whose digest differs from the signed one.
 	errPayload = errors.New("the body is not the signed one")
@@ -76,11 +79,17 @@ func (s *Server) get(w http.ResponseWriter, in *request) *fault {
 		return refuse(http.StatusForbidden, "AccessDenied", "Access Denied")
 	}
 	if err != nil {
+		if s.store.Hidden(in.key) {
+			w.Header().Set(headerMarker, "true")
+		}
 		return refuse(http.StatusNotFound, "NoSuchKey", "The specified key does not exist.")
 	}
 	defer func() { _ = content.Close() }()
 	if object.Bytes == 0 && in.Header.Get("Range") != "" {
 		return refuse(http.StatusRequestedRangeNotSatisfiable, "InvalidRange", "The requested range is not satisfiable")
+	}
+	if s.store.KeepsVersions() {
+		w.Header().Set("X-Amz-Version-Id", versionID(object))
 	}
 	w.Header().Set("Etag", etag(object))
 	w.Header().Set("Content-Type", "binary/octet-stream")
@@ -94,6 +103,9 @@ func (s *Server) delete(w http.ResponseWriter, in *request) *fault {
 	}
 	if err := s.store.Delete(in.key); errors.Is(err, bucket.ErrLocked) {
 		return locked()
+	}
+	if s.store.Hidden(in.key) {
+		w.Header().Set(headerMarker, "true")
 	}
 	w.WriteHeader(http.StatusNoContent)
 	return nil

@@ -10,7 +10,8 @@ import (
 	"github.com/shopfleet/shopfleet/cloud/fake/bucket"
 )
 
-// noVersion is the ID of the only version of an object in a bucket that keeps none.
+// noVersion is the ID of a version that was written while the bucket kept none. It stays when the bucket keeps
+// versions later.
 const noVersion = "null"
 
 // versionListing is a page of a list of versions.
@@ -48,7 +49,7 @@ func (s *Server) listVersions(w http.ResponseWriter, in *request) *fault {
 	}
 	passed := out.KeyMarker == ""
 	for _, v := range s.store.Versions(out.Prefix) {
-		id := s.versionID(v.Object)
+		id := versionID(v.Object)
 		if !passed {
 			passed = v.Key == out.KeyMarker && id == out.VersionMarker
 			continue
@@ -77,7 +78,7 @@ func (s *Server) listVersions(w http.ResponseWriter, in *request) *fault {
 func (s *Server) deleteVersion(w http.ResponseWriter, in *request) *fault {
 	id := in.URL.Query().Get("versionId")
 	for _, v := range s.store.Versions(in.key) {
-		if v.Key != in.key || s.versionID(v.Object) != id {
+		if v.Key != in.key || versionID(v.Object) != id {
 			continue
 		}
 		if !v.Marker && s.Clock.Now().Before(v.ModifiedAt.Add(s.DefaultRetention)) {
@@ -91,8 +92,8 @@ func (s *Server) deleteVersion(w http.ResponseWriter, in *request) *fault {
 	return nil
 }
 
-func (s *Server) versionID(o bucket.Object) string {
-	if !s.store.KeepsVersions() {
+func versionID(o bucket.Object) string {
+	if !o.Versioned {
 		return noVersion
 	}
 	return "v" + strconv.FormatInt(o.Serial, 36)
