@@ -28,6 +28,7 @@
 //   - An object with one version "null", or with none, may be in a bucket without versions, where compatible
 //     services do not delete by version. A HEAD tells, one request more. A service that keeps versions and does not
 //     tell marks the object as deleted, which the answer says: then the versions are listed and deleted.
+//   - The permission to list versions is needed in buckets with versions only: if the list is denied, a HEAD tells.
 //   - A bucket with a default retention takes no object without a checksum. One is sent where that was asked
 //     for, as a header: S3 ignores it in a presigned URL.
 //   - The owner of the bucket is not verified. Use an account for backups only.

@@ -2,8 +2,10 @@ package objectstore
 
 import (
 	"context"
+	"errors"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/shopfleet/shopfleet/cloud"
@@ -24,6 +26,8 @@ func (c *client) DeleteObject(ctx context.Context, key string) error {
 	switch {
 	case cloud.ClassOf(err) == cloud.ClassUnsupported:
 		return d.deleteCurrent(ctx)
+	case cloud.ClassOf(err) == cloud.ClassDenied:
+		return d.deleteUnlisted(ctx, err)
 	case err != nil:
 		return err
 	case len(versions) == 0 || len(versions) == 1 && versions[0] == noVersion:
@@ -51,10 +55,23 @@ func (d deletion) deleteUnversioned(ctx context.Context, listed []string) error 
 	return d.deleteVersions(ctx, listed)
 }
 
+// deleteUnlisted deletes an object whose versions may not be listed, if its bucket keeps none. Otherwise it returns the
+// error of the list.
+func (d deletion) deleteUnlisted(ctx context.Context, denied error) error {
+	found, err := d.find(ctx)
+	switch {
+	case found.versioned || cloud.ClassOf(err) == cloud.ClassDenied:
+		return denied
+	case err != nil || !found.exists:
+		return err
+	}
+	return d.deleteCurrent(ctx)
+}
+
 // objectState describes the current version of an object.
 type objectState struct {
 	exists bool
-	// versioned is true for an object in a bucket that keeps versions.
+	// versioned is true for an object, or a marker of its deletion, in a bucket that keeps versions.
 	versioned bool
 }
 
@@ -67,7 +84,8 @@ func (d deletion) find(ctx context.Context) (objectState, error) {
 	if failed := d.client.fail(d.op, read, err); failed.Class != cloud.ClassNotFound {
 		return objectState{}, failed
 	}
-	return objectState{}, nil
+	response, ok := errors.AsType[*awshttp.ResponseError](err)
+	return objectState{versioned: ok && response.Response.Header.Get("X-Amz-Delete-Marker") == "true"}, nil
 }
 
 // deleteCurrent deletes an object without the ID of a version. Services that do not show the ID of what was written

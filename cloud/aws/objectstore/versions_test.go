@@ -75,7 +75,7 @@ func (e *testEnv) limited(t *testing.T, permissions ...string) cloud.ObjectStore
 // TestDeletionNeedsVersions checks that an identity that may not see or delete versions hides nothing, and is told why.
 func TestDeletionNeedsVersions(t *testing.T) {
 	t.Parallel()
-	const list, remove = "s3:ListBucketVersions", "s3:DeleteObjectVersion"
+	const list, remove, read = "s3:ListBucketVersions", "s3:DeleteObjectVersion", "s3:GetObject"
 	for name, tt := range map[string]struct {
 		object  string
 		missing []string
@@ -84,6 +84,8 @@ func TestDeletionNeedsVersions(t *testing.T) {
 		"no list":                          {"new", []string{list}, list},
 		"no list, written before versions": {"earlier", []string{list}, list},
 		"no list, hidden by another":       {"hidden", []string{list}, list},
+		"no list, never written":           {"none", []string{list}, ""},
+		"no list and no reads":             {"new", []string{list, read}, list},
 		"no deletion":                      {"new", []string{remove}, remove},
 		"no deletion, before versions":     {"earlier", []string{remove}, remove},
 	} {
@@ -100,6 +102,20 @@ func TestDeletionNeedsVersions(t *testing.T) {
 				t.Errorf("left are %q", keys)
 			}
 		})
+	}
+}
+
+// TestDeletionWithoutVersions checks that permissions on versions are not needed in a bucket without any.
+func TestDeletionWithoutVersions(t *testing.T) {
+	t.Parallel()
+	e := newTestEnv(t)
+	objects := e.limited(t, "s3:ListBucketVersions", "s3:DeleteObjectVersion")
+	e.store.Put("shopfleet/there", []byte("x"))
+	for range 2 {
+		want(t, "", objects.DeleteObject(t.Context(), "shopfleet/there"))
+	}
+	if keys := e.store.Keys(); len(keys) > 0 {
+		t.Errorf("left are %q", keys)
 	}
 }
 
