@@ -129,6 +129,8 @@ func (b browser) text(t testing.TB, selector string) string {
 // press presses keys.
 func (b browser) press(t testing.TB, keys string) {
 	t.Helper()
+	// What listens to keys is run when the document can be read already.
+	b.await(t, "the scripts of the page", `document.readyState === "complete"`)
 	run(t, b, chromedp.KeyEvent(keys))
 }
 
