@@ -15,7 +15,7 @@ const (
 	// behind.
 	whenFollowing = 5 * time.Minute
 	whenNot       = time.Minute
-	// whenUnobservable is for a database in which commands fail.
+	// whenUnobservable is for a database in which commands fail, time and again: one may fail on a node that is busy.
 	whenUnobservable = 10 * time.Minute
 )
 
@@ -37,17 +37,22 @@ type Observation struct {
 	Due time.Time
 }
 
-// ValidFor returns for how long the observation need not be repeated.
-func (o Observation) ValidFor() time.Duration {
+// ValidFor returns for how long the observation need not be repeated; last is the one before it.
+func (o Observation) ValidFor(last Observation) time.Duration {
 	switch {
-	case !o.Primary:
+	case o.failed() && last.failed():
 		return whenUnobservable
+	case o.failed():
+		return whenNot
 	case slices.ContainsFunc(o.Pods, func(p Pod) bool { return !p.Ready || p.Status.State != v1.ReplicaFollowing }):
 		return whenNot
 	default:
 		return whenFollowing
 	}
 }
+
+// failed reports whether the primary could not be observed.
+func (o Observation) failed() bool { return len(o.Pods) > 0 && !o.Primary }
 
 // Current reports whether the observation is still valid for pods: none was replaced, or became ready
 // or unready.

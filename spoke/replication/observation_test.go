@@ -15,16 +15,20 @@ func observedPod(state v1.ReplicaState, ready bool) Pod {
 
 func TestValidFor(t *testing.T) {
 	following, starts := observedPod(v1.ReplicaFollowing, true), observedPod(v1.ReplicaFollowing, false)
+	good, failed := Observation{Primary: true, Pods: []Pod{following, following}}, Observation{Pods: []Pod{starts}}
 	for name, tt := range map[string]struct {
-		seen Observation
-		want time.Duration
+		last, seen Observation
+		want       time.Duration
 	}{
-		"all follow":          {Observation{Primary: true, Pods: []Pod{following, following}}, 5 * time.Minute},
-		"one is not ready":    {Observation{Primary: true, Pods: []Pod{following, starts}}, time.Minute},
-		"one does not follow": {Observation{Primary: true, Pods: []Pod{observedPod(v1.ReplicaUnknown, true), following}}, time.Minute},
-		"commands fail":       {Observation{Pods: []Pod{starts}}, 10 * time.Minute},
+		"all follow":          {good, good, 5 * time.Minute},
+		"one is not ready":    {good, Observation{Primary: true, Pods: []Pod{following, starts}}, time.Minute},
+		"one does not follow": {good, Observation{Primary: true, Pods: []Pod{observedPod(v1.ReplicaUnknown, true), following}}, time.Minute},
+		"the first fails":     {Observation{}, failed, time.Minute},
+		"a command fails":     {good, failed, time.Minute},
+		"commands fail":       {failed, failed, 10 * time.Minute},
+		"commands work again": {failed, good, 5 * time.Minute},
 	} {
-		if got := tt.seen.ValidFor(); got != tt.want {
+		if got := tt.seen.ValidFor(tt.last); got != tt.want {
 			t.Errorf("%s: %s, want %s", name, got, tt.want)
 		}
 	}

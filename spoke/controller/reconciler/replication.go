@@ -41,7 +41,7 @@ func (r *reconciler[T]) followReplicas(ctx context.Context, p *pass[T]) {
 	if !seen.Current(now, podsOf(pods)) {
 		last := seen
 		seen = r.observeReplicas(ctx, p, pods, last)
-		seen.Due = now.Add(r.member.Settings.Waits.Scaled(seen.ValidFor()))
+		seen.Due = now.Add(r.member.Settings.Waits.Scaled(seen.ValidFor(last)))
 		known.replicas = seen
 		if !p.losesClaims() {
 			r.rebuildLost(ctx, p, pods, last)
