@@ -33,21 +33,18 @@ func RegionsOf(b *v1.Backup) []string {
 	return regions
 }
 
-// SnapshotIn returns the ID of the snapshot, or of its copy that is ready, from which a volume can
-// be created in a region; empty if neither exists there.
-func SnapshotIn(region string, b *v1.BackupStatus, s *v1.VolumeSnapshot) string {
+// SnapshotIn returns the ID of the snapshot, or of its copy that is complete, from which a volume can be created in a
+// region; empty if neither was made there. It reports whether the cloud did not have it when it was last looked at.
+func SnapshotIn(region string, b *v1.BackupStatus, s *v1.VolumeSnapshot) (id string, missing bool) {
 	if CapabilitiesOf(b.Provider).Copy == CopyByLocation || s.Region == region {
-		if s.State == v1.SnapshotMissing {
-			return ""
-		}
-		return s.ID
+		return s.ID, s.State == v1.SnapshotMissing
 	}
 	for _, c := range s.Copies {
-		if c.Region == region && c.State == string(cloud.StateReady) {
-			return c.ID
+		if c.Region == region && (c.State == string(cloud.StateReady) || c.State == v1.SnapshotMissing) {
+			return c.ID, c.State == v1.SnapshotMissing
 		}
 	}
-	return ""
+	return "", false
 }
 
 // ClusterObstacle returns what prevents a restore of the snapshots of a Backup to a member whose provider and region are

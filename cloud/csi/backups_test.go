@@ -1,6 +1,7 @@
 package csi
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -18,11 +19,11 @@ func TestMissingSnapshots(t *testing.T) {
 		here, there    string
 	}{
 		"both":              {v1.ProviderAWS, "Ready", "Ready", []string{"eu-1", "us-1"}, "snap", "copy"},
-		"the snapshot":      {v1.ProviderAWS, "Ready", v1.SnapshotMissing, []string{"eu-1"}, "snap", ""},
-		"the copy":          {v1.ProviderAWS, v1.SnapshotMissing, "Ready", []string{"us-1"}, "", "copy"},
-		"neither":           {v1.ProviderAWS, v1.SnapshotMissing, v1.SnapshotMissing, []string{}, "", ""},
+		"the snapshot":      {v1.ProviderAWS, "Ready", v1.SnapshotMissing, []string{"eu-1"}, "snap", "copy missing"},
+		"the copy":          {v1.ProviderAWS, v1.SnapshotMissing, "Ready", []string{"us-1"}, "snap missing", "copy"},
+		"neither":           {v1.ProviderAWS, v1.SnapshotMissing, v1.SnapshotMissing, []string{}, "snap missing", "copy missing"},
 		"by location":       {v1.ProviderGCP, "Ready", v1.SnapshotMissing, []string{"us-1"}, "snap", "snap"},
-		"missing, location": {v1.ProviderGCP, v1.SnapshotMissing, v1.SnapshotMissing, []string{}, "", ""},
+		"missing, location": {v1.ProviderGCP, v1.SnapshotMissing, v1.SnapshotMissing, []string{}, "snap missing", "snap missing"},
 	} {
 		b := &v1.Backup{Spec: v1.BackupSpec{CopyToRegions: []string{"us-1"}}}
 		b.Status.Provider = tt.provider
@@ -34,8 +35,11 @@ func TestMissingSnapshots(t *testing.T) {
 			t.Errorf("%s: regions (-want +got):\n%s", name, diff)
 		}
 		s := &b.Status.Snapshots[0]
-		if here, there := SnapshotIn("eu-1", &b.Status, s), SnapshotIn("us-1", &b.Status, s); here != tt.here || there != tt.there {
-			t.Errorf("%s: restored from %q and %q", name, here, there)
+		for region, want := range map[string]string{"eu-1": tt.here, "us-1": tt.there} {
+			id, missing := SnapshotIn(region, &b.Status, s)
+			if got := strings.TrimSpace(id + map[bool]string{true: " missing"}[missing]); got != want {
+				t.Errorf("%s: restored in %s from %q, want %q", name, region, got, want)
+			}
 		}
 	}
 }

@@ -64,11 +64,15 @@ func TestWhichSnapshotAndWhere(t *testing.T) {
 		CloudSnapshot: v1.CloudSnapshot{Region: "eu-west-1", ID: "snap-1", State: "Ready"},
 		Copies:        []v1.CloudSnapshot{{Region: "us-east-1", ID: "snap-2", State: "Ready"}},
 	}
-	check("the copy of the region", csi.SnapshotIn("us-east-1", b, s), "snap-2")
+	idIn := func(region string, b *v1.BackupStatus) string {
+		id, _ := csi.SnapshotIn(region, b, s)
+		return id
+	}
+	check("the copy of the region", idIn("us-east-1", b), "snap-2")
 	s.Copies[0].State = string(cloud.StateTaken)
-	check("a copy that is not ready", csi.SnapshotIn("us-east-1", b, s), "")
-	check("the snapshot itself", csi.SnapshotIn("eu-west-1", b, s), "snap-1")
-	check("a snapshot without a region", csi.SnapshotIn("asia-east1", &v1.BackupStatus{Provider: v1.ProviderGCP}, s), "snap-1")
+	check("a copy that is not ready", idIn("us-east-1", b), "")
+	check("the snapshot itself", idIn("eu-west-1", b), "snap-1")
+	check("a snapshot without a region", idIn("asia-east1", &v1.BackupStatus{Provider: v1.ProviderGCP}), "snap-1")
 
 	m := &v1.MemberCluster{Status: v1.MemberClusterStatus{Provider: v1.ProviderAWS, Region: "us-east-1", Zones: []string{"us-east-1a", "us-east-1b"}}}
 	check("the first zone", volumeZone("", "", m), "us-east-1a")

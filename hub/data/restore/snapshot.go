@@ -1,7 +1,6 @@
 package restore
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -35,7 +34,8 @@ func (w *work) chooseSnapshots(ctx context.Context) steps.Result {
 	var chosen []v1.RestoredVolume
 	for i := range w.backup.Status.Snapshots {
 		snapshot := &w.backup.Status.Snapshots[i]
-		id := cmp.Or(csi.SnapshotIn(w.member.Status.Region, &w.backup.Status, snapshot), missingIn(w.member.Status.Region, &w.backup.Status, snapshot))
+		// One that is missing may have been recovered since: the cloud is asked before anything is stopped.
+		id, _ := csi.SnapshotIn(w.member.Status.Region, &w.backup.Status, snapshot)
 		if id == "" && w.backup.Status.Phase == v1.BackupFinalizing && slices.Contains(w.backup.Spec.CopyToRegions, w.member.Status.Region) {
 			return steps.RetryAfter(steps.Member, v1.ReasonBackupNotReady, "the copy of Backup %q in %s is being made", w.backup.Name, w.member.Status.Region)
 		}
@@ -61,22 +61,6 @@ func (w *work) chooseSnapshots(ctx context.Context) steps.Result {
 	}
 	s.Volumes = chosen
 	return steps.Result{}
-}
-
-// missingIn returns the ID of a snapshot in a region that the cloud did not have when it was last looked at: it may have
-// been recovered since, and is looked for again before anything is stopped. It is empty if there is none.
-func missingIn(region string, b *v1.BackupStatus, s *v1.VolumeSnapshot) string {
-	there := *s
-	if there.State == v1.SnapshotMissing {
-		there.State = string(cloud.StateReady)
-	}
-	there.Copies = slices.Clone(s.Copies)
-	for i := range there.Copies {
-		if there.Copies[i].State == v1.SnapshotMissing {
-			there.Copies[i].State = string(cloud.StateReady)
-		}
-	}
-	return csi.SnapshotIn(region, b, &there)
 }
 
 // noneIn returns the result for a Backup without a snapshot in a region.

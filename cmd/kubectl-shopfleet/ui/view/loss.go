@@ -298,6 +298,9 @@ func (f *lossFinder) targets(b *v1.Backup, region string) string {
 
 // takesSnapshots reports whether volumes can be made of all snapshots of a backup in a member.
 func takesSnapshots(b *v1.Backup, m *v1.MemberCluster) bool {
-	missing := func(s v1.VolumeSnapshot) bool { return csi.SnapshotIn(m.Status.Region, &b.Status, &s) == "" }
-	return csi.ClusterObstacle(b, m).Reason == "" && len(b.Status.Snapshots) > 0 && !slices.ContainsFunc(b.Status.Snapshots, missing)
+	lacks := func(s v1.VolumeSnapshot) bool {
+		id, missing := csi.SnapshotIn(m.Status.Region, &b.Status, &s)
+		return id == "" || missing
+	}
+	return csi.ClusterObstacle(b, m).Reason == "" && len(b.Status.Snapshots) > 0 && !slices.ContainsFunc(b.Status.Snapshots, lacks)
 }
