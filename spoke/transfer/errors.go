@@ -15,7 +15,7 @@ type Error struct {
 	Status int
 	// Err contains no URL, no header, and of a response only the error code.
 	Err error
-	// Checksums are those of all parts, with the status ExitChecksums.
+	// Checksums holds the checksum of each part if the status is ExitChecksums.
 	Checksums order.Checksums
 }
 

@@ -54,7 +54,7 @@ type Options struct {
 	Lookup func(id string) (Key, bool)
 	// KMSKey is the ARN of the key that the bucket encrypts objects with; empty is S3's own.
 	KMSKey string
-	// DefaultRetention is how long the bucket locks each new version; 0 means that it does not.
+	// DefaultRetention makes the bucket lock each new version for so long; 0 locks none.
 	DefaultRetention time.Duration
 }
 

@@ -27,7 +27,7 @@ const (
 	drained = 1
 )
 
-// Namespace is that of all shops.
+// Namespace contains all shops of the fleet.
 const Namespace = "production"
 
 // builder makes the objects as they are at a time.

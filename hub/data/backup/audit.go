@@ -120,7 +120,7 @@ func (a *auditor) audit(ctx context.Context, stored *v1.Backup, has inCloud) err
 // there are more to look at soon.
 func (a *auditor) compare(ctx context.Context, account *v1.CloudAccount, backups []v1.Backup) (has map[cloud.SnapshotRef]bool, all bool) {
 	has, all = map[cloud.SnapshotRef]bool{}, true
-	verified := false
+	checked := false
 	for region, snapshots := range a.byRegion(backups) {
 		say := func(err error) {
 			log.FromContext(ctx).Info("Backups are not compared with the cloud", "account", account.Name, "region", region, "cause", err.Error())
@@ -131,12 +131,12 @@ func (a *auditor) compare(ctx context.Context, account *v1.CloudAccount, backups
 			say(err)
 			continue
 		}
-		if !verified {
-			if err := verify(ctx, session, account); err != nil {
+		if !checked {
+			if err := checkIdentity(ctx, session, account); err != nil {
 				say(err)
 				return nil, all
 			}
-			verified = true
+			checked = true
 		}
 		listed, err := a.list(ctx, session)
 		if err != nil {
@@ -161,9 +161,9 @@ func isUnset(err error) bool {
 // errAnotherIdentity means that the session has another identity than the one that is in the status of its account.
 var errAnotherIdentity = errors.New("the credentials are of another identity than the one that was verified")
 
-// verify returns an error unless a session has the identity that the status of the account names: credentials that were
+// checkIdentity returns an error unless a session has the identity that the status of the account names: credentials that were
 // exchanged since may be of another account, which has none of the snapshots.
-func verify(ctx context.Context, session cloud.Session, account *v1.CloudAccount) error {
+func checkIdentity(ctx context.Context, session cloud.Session, account *v1.CloudAccount) error {
 	ctx, cancel := context.WithTimeout(ctx, getTimeout)
 	defer cancel()
 	who, err := session.Access.Identity(ctx)

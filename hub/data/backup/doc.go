@@ -35,17 +35,13 @@
 // # Trade-offs
 //
 //   - Snapshots have no watch. A Backup that is under way is reconciled every five
-//     seconds at first, and every minute when it takes long. Complete Backups are compared with one
-//     list for each account and region an hour, in a queue of the account. Only a look that finds
-//     nothing makes a snapshot Missing: a list may leave it out for its tags. The phase stays, and
-//     what is there again is good again, because an account may be the wrong one for a while.
-//     A bucket lists all that it has: the list alone says which dumps are whole.
+//     seconds at first, and every minute when it takes long. The audit compares complete ones with
+//     the cloud once an hour (audit.go). It never fails a Backup: what is there again is good again.
 //   - A pass that requests snapshots, or the Job that sends a dump, writes the status at most
 //     twice: the intent before, the response after. All other passes write at most once.
 //   - A database is not held while its snapshot is taken: both engines recover from any
 //     moment of their volume. PostgreSQL writes a checkpoint before each request, so that
-//     recovery is short; the pass waits for it, for half a minute at most. MySQL keeps little
-//     to recover by itself, and is not asked.
+//     recovery is short; the pass waits for it, for half a minute at most.
 //   - The primary has the volume: the other pods copy it. A database has one. Several would
 //     be a group that is complete together or not at all, but their snapshots are not taken
 //     at one instant, and no engine recovers from that.

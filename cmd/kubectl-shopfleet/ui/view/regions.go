@@ -53,7 +53,7 @@ type Regions struct {
 	Notices []Notice
 	Columns []Column
 	Rows    []Row
-	// Total is how many applications match, of All. Page counts from 0.
+	// Total counts the applications that match the query, and All those that there are. Page counts from 0.
 	Total, All, Page, Pages int
 	Query                   Query
 	// AppsKnown is set if the EcommerceApps are known, and IsCurrent if a hub keeps their statuses current.

@@ -27,7 +27,7 @@ type Why struct {
 	Shops []Explanation
 	// Choices are the applications to choose from, by name.
 	Choices []Choice
-	// Total is how many applications match.
+	// Total counts the applications that match the query.
 	Total   int
 	Members []MemberFacts
 }

@@ -24,7 +24,7 @@ type Options struct {
 	Driver disks.Driver
 	// Cloud describes where they are, with the permissions of the driver's identity.
 	Cloud Cloud
-	// Zones are those of the cluster's nodes. A volume without requirements is in the first one.
+	// Zones lists the zones of the cluster's nodes. A volume without requirements is created in the first one.
 	Zones []string
 }
 

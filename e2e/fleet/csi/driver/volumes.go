@@ -61,7 +61,7 @@ func (d *Driver) CreateVolume(_ context.Context, r *csi.CreateVolumeRequest) (*c
 	return d.describe(made, r, reach), nil
 }
 
-// checkVolume returns the size that a request has room for.
+// checkVolume returns the size in bytes of the volume that a request asks for, in whole GiB.
 func checkVolume(r *csi.CreateVolumeRequest) (int64, error) {
 	switch {
 	case r.GetName() == "":
