@@ -286,11 +286,12 @@ func (s *suite) awaitManagedBy(t *testing.T, mode v1.ManagedByMode, app *v1.Ecom
 	})
 }
 
-// checkHandover checks that a switch took one write, of the copy, by the hub.
+// checkHandover checks that a switch took one write, of the copy, by the hub. One that competes with a status of the copy is
+// refused, and repeated.
 func (s *suite) checkHandover(t *testing.T, before framework.Marks, mode v1.Mode) {
 	t.Helper()
-	writes := s.writes(t, before, eu).In(s.shop.Namespace).Except("events")
-	byHub := s.Since(t, before, s.Fleet.Member(eu)).Writes().In(s.shop.Namespace).Of("ecommerceapps")
+	writes := s.writes(t, before, eu).Succeeded().In(s.shop.Namespace).Except("events")
+	byHub := s.Since(t, before, s.Fleet.Member(eu)).Writes().Succeeded().In(s.shop.Namespace).Of("ecommerceapps")
 	if len(writes) != 1 || len(byHub) != 1 || byHub[0].Subresource != "" {
 		t.Errorf("to %s: want one write, of the copy, by the hub:\n%s", mode, writes)
 	}

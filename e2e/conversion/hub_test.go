@@ -63,12 +63,12 @@ func TestHub(t *testing.T) {
 }
 
 // awaitCopies blocks until the members have copies with an image that the hub has written once since the image before,
-// as v1, and so without a write because of a conversion.
+// as v1, and so without a write because of a conversion. A write that competed with a status was refused, and is none.
 func (h *hub) awaitCopies(t *testing.T, image string) {
 	t.Helper()
 	for name, member := range h.Members {
 		framework.Await(t, member, h.app.DeepCopy(), "the copy in "+name, func(copied *v1.EcommerceApp) error {
-			written := h.Since(t, h.mark, h.Fleet.Member(name)).Writes().Of("ecommerceapps").In(namespace).Where(
+			written := h.Since(t, h.mark, h.Fleet.Member(name)).Writes().Succeeded().Of("ecommerceapps").In(namespace).Where(
 				func(e audit.Event) bool { return e.Subresource == "" })
 			if copied.Spec.Image != image || ptr.Deref(copied.Spec.Replicas, 0) != 2 || len(written) != 1 || written[0].Version != "v1" {
 				return fmt.Errorf("%w: %q, written by\n%s", errDiffers, copied.Spec.Image, written)
