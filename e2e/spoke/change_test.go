@@ -324,12 +324,10 @@ func testRestartToken(t *testing.T, w *environment, app *v1.EcommerceApp) {
 			t.Errorf("%s, and pods are replaced (-want +got):\n%s", name, diff)
 		}
 	}
-	// As after a crash between the restart and the status.
-	metav1.SetMetaDataAnnotation(&app.ObjectMeta, v1.ImageUpdatedAnnotation, "release-7")
-	app.Status.LastHandledImageUpdate = "release-6"
-	if err := w.Status().Update(t.Context(), app); err != nil {
-		t.Fatal(err)
-	}
+	framework.Await(t, w, app, "the status to be as after a crash between the restart and it", func(app *v1.EcommerceApp) error {
+		app.Status.LastHandledImageUpdate = "release-6"
+		return w.Status().Update(t.Context(), app)
+	})
 	if diff := cmp.Diff(after, settle(manifest)); diff != "" {
 		t.Errorf("pods are replaced again after a crash (-want +got):\n%s", diff)
 	}
@@ -379,12 +377,8 @@ func testStorage(w *environment) func(*testing.T) {
 		if w.podUID(t, app) != pod {
 			t.Error("the database's pod was replaced")
 		}
-		err := w.Get(t.Context(), client.ObjectKeyFromObject(app), app)
-		if err != nil {
-			t.Fatal(err)
-		}
-		app.Spec.Database.Storage = "50Gi"
-		if err := w.Update(t.Context(), app); !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "storage cannot shrink") {
+		shrink := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"database":{"storage":"50Gi"}}}`))
+		if err := w.Patch(t.Context(), app.DeepCopy(), shrink); !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "storage cannot shrink") {
 			t.Errorf("shrinking was answered with %v", err)
 		}
 	}
