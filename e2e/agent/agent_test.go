@@ -223,7 +223,7 @@ func (s *suite) testHubOutage(t *testing.T) {
 		}
 		return nil
 	})
-	before := s.Mark(t)
+	before := framework.MarkSettled(t, s.Fleet, s.shop.Namespace, config.HubServiceAccount, config.SpokeServiceAccount)
 	s.StartHub(t)
 	s.canary(t)
 	s.AwaitRunning(t, s.shop, euRegion, usRegion)
@@ -249,7 +249,7 @@ func (s *suite) testModeChange(t *testing.T) {
 	pods, workloads := s.pods(t, eu), s.workloads(t, eu)
 	orphan := s.orphan(t)
 	for _, mode := range []v1.Mode{v1.ModeAgent, v1.ModeAgentless} {
-		before := s.Mark(t)
+		before := framework.MarkSettled(t, s.Fleet, s.shop.Namespace, config.HubServiceAccount, config.SpokeServiceAccount)
 		if mode == v1.ModeAgentless {
 			framework.Apply(t, c, framework.MemberManifests)
 		}
@@ -360,7 +360,7 @@ func (s *suite) checkOwner(t *testing.T, mode v1.Mode) {
 // testRefusedModeChange asks for an agent that is not there.
 func (s *suite) testRefusedModeChange(t *testing.T) {
 	t.Helper()
-	before := s.Mark(t)
+	before := framework.MarkSettled(t, s.Fleet, s.shop.Namespace, config.HubServiceAccount, config.SpokeServiceAccount)
 	framework.Apply(t, s.Fleet.Member(eu), framework.AgentManifests)
 	s.setMode(t, eu, v1.ModeAgent)
 	s.awaitMember(t, eu, "to say that its agent is silent", func(ready, agent metav1.Condition) error {

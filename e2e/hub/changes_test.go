@@ -247,7 +247,7 @@ func (s *suite) testNodes(t *testing.T) {
 	app.Spec.Placement = v1.Placement{ClusterCriteria: v1.ClusterCriteria{Providers: []v1.Provider{v1.ProviderAWS, v1.ProviderGCP}, Regions: []string{eu, us}}}
 	s.Create(t, app)
 	s.AwaitRunning(t, app, eu, us)
-	before := s.Mark(t)
+	before := framework.MarkSettled(t, s.Fleet, app.Namespace, config.HubServiceAccount)
 	for i := range 3 {
 		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{
 			Name: fmt.Sprintf("new-%d", i), Labels: map[string]string{corev1.LabelTopologyRegion: asia},

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/config"
 	"github.com/shopfleet/shopfleet/e2e/framework"
 	"github.com/shopfleet/shopfleet/e2e/framework/invariants"
 )
@@ -100,7 +101,7 @@ func (s *suite) testPausedMember(t *testing.T) {
 	member := &v1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Name: "eu-1"}}
 	framework.Edit(t, s.Hub, member, func(m *v1.MemberCluster) { m.Spec.Paused = true })
 	framework.AwaitCondition(t, s.Hub, member, metav1.Condition{Type: v1.ConditionReady, Status: metav1.ConditionTrue, Reason: v1.ReasonPaused})
-	before := s.Mark(t)
+	before := framework.MarkSettled(t, s.Fleet, app.Namespace, config.HubServiceAccount)
 	service := s.deleteService(t, "eu-1", app)
 	framework.Edit(t, s.Hub, app, func(a *v1.EcommerceApp) { a.Spec.Image = "shop:v2" })
 	s.awaitPending(t, app, v1.PendingChange{Cluster: "eu-1", Kind: "EcommerceApp", Action: v1.PendingUpdate})
@@ -173,7 +174,7 @@ func (s *suite) testDeletionsInPausedMember(t *testing.T) {
 	s.AwaitRunning(t, moved, eu)
 	s.AwaitRunning(t, left, eu)
 	s.setPaused(t, "eu-1", true)
-	before := s.Mark(t)
+	before := framework.MarkSettled(t, s.Fleet, deleted.Namespace, config.HubServiceAccount)
 
 	if err := s.Hub.Delete(t.Context(), deleted.DeepCopy()); err != nil {
 		t.Fatal(err)

@@ -3,12 +3,14 @@ package install
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -102,4 +104,19 @@ func podOf(t *testing.T, deployment *unstructured.Unstructured) *corev1.Pod {
 	pod.Namespace, pod.Name = config.Namespace, "restricted"
 	pod.Spec.ServiceAccountName = "default"
 	return pod
+}
+
+// checkVersions compares the resourceVersions of the installed objects with those of before, but of those whose status
+// controllers write.
+func (s *suite) checkVersions(t *testing.T, before map[string]string) {
+	t.Helper()
+	after := s.versions(t, config.Hub)
+	for _, counted := range []map[string]string{before, after} {
+		maps.DeleteFunc(counted, func(name, _ string) bool {
+			return strings.HasPrefix(name, "Deployment/") || strings.HasPrefix(name, "PodDisruptionBudget/")
+		})
+	}
+	if diff := cmp.Diff(before, after); diff != "" {
+		t.Errorf("resourceVersions (-before +after):\n%s", diff)
+	}
 }

@@ -15,7 +15,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/config"
 	"github.com/shopfleet/shopfleet/e2e/framework"
 )
 
@@ -130,7 +129,7 @@ func (e *environment) awaitStored(t *testing.T, app *v1.EcommerceApp, policy adm
 // checkSilence checks that nothing is written about an application that does not change.
 func (e *environment) checkSilence(t *testing.T, app *v1.EcommerceApp) {
 	t.Helper()
-	settled := framework.MarkSettled(t, e.env.Fleet, app.Namespace, config.SpokeServiceAccount)
+	settled := e.markSettled(t, app.Namespace)
 	framework.Pause(t, 2*longestWait)
 	if log := e.writes(t, settled, app.Namespace).Except("events"); len(log) > 0 {
 		t.Errorf("written although nothing changed:\n%s", log)

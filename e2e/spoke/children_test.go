@@ -237,12 +237,16 @@ func (e *environment) checkStatusWrites(t testing.TB, mark framework.Marks, app 
 	}
 }
 
-// versions returns the resource versions of what only we write.
+// versions returns what changes with each change of the children but of their statuses, which the controllers of Kubernetes
+// write, on a busy machine long after the pods are ready.
 func (e *environment) versions(t testing.TB, app *v1.EcommerceApp) map[string]string {
 	t.Helper()
 	versions := make(map[string]string)
 	for _, child := range e.children(t.Context(), t, app) {
 		versions[describe(child)] = child.GetResourceVersion()
+		if generation := child.GetGeneration(); generation > 0 {
+			versions[describe(child)] = fmt.Sprint(generation, child.GetUID(), child.GetLabels(), child.GetAnnotations())
+		}
 	}
 	return versions
 }

@@ -95,8 +95,7 @@ func testPodSettings(w *environment) func(*testing.T) {
 		if got := database.Spec.Template.Spec.ServiceAccountName; got != database.Name {
 			t.Errorf("the database has the ServiceAccount %q", got)
 		}
-		w.reconcile(t, app, "settled")
-		mark := w.mark(t)
+		mark := w.markSettled(t, app.Namespace)
 		w.reconcile(t, app, "unchanged")
 		w.checkStatusWrites(t, mark, app, 1)
 	}

@@ -152,6 +152,12 @@ func (e *environment) mark(t testing.TB) framework.Marks {
 	return e.env.Mark(t)
 }
 
+// markSettled returns a mark behind the last write of the spoke to a namespace, late events and mere progress included.
+func (e *environment) markSettled(t testing.TB, namespace string) framework.Marks {
+	t.Helper()
+	return framework.MarkSettled(t, e.env.Fleet, namespace, config.SpokeServiceAccount)
+}
+
 // part returns a component's status.
 func part(app *v1.EcommerceApp, name string) v1.ComponentStatus {
 	i := slices.IndexFunc(app.Status.Components, func(c v1.ComponentStatus) bool { return c.Name == name })

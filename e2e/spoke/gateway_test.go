@@ -159,7 +159,7 @@ func testGateway(w *environment) func(*testing.T) {
 			t.Errorf("the Ingress did not stay: %v", err)
 		}
 		w.routeRequests(t, app)
-		mark := w.mark(t)
+		mark := w.markSettled(t, app.Namespace)
 		w.reconcile(t, app, "unchanged with a route")
 		w.checkStatusWrites(t, mark, app, 1)
 

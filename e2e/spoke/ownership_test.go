@@ -58,7 +58,7 @@ func testUnchanged(w *environment) func(*testing.T) {
 		app := w.runningShop(t)
 		versions := w.versions(t, app)
 		w.reconcile(t, app, "warm")
-		mark := w.mark(t)
+		mark := w.markSettled(t, app.Namespace)
 		for i := range 5 {
 			w.reconcile(t, app, fmt.Sprint("forced ", i))
 		}

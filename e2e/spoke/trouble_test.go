@@ -23,7 +23,6 @@ import (
 	mysqlv1 "github.com/shopfleet/shopfleet/api/mysql/v1"
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	webappv1 "github.com/shopfleet/shopfleet/api/webapp/v1"
-	"github.com/shopfleet/shopfleet/config"
 	"github.com/shopfleet/shopfleet/e2e/fleet/audit"
 	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
 	"github.com/shopfleet/shopfleet/e2e/framework"
@@ -148,7 +147,7 @@ func testDenied(w *environment) func(*testing.T) {
 		w.awaitFailed(t, app, v1.ReasonInvalidSpec, fleettest.Denial)
 		awaitEvents(t, w, app, v1.ReasonInvalidSpec)
 		// Nothing else wakes the spoke from here on.
-		settled := framework.MarkSettled(t, w.env.Fleet, app.Namespace, config.SpokeServiceAccount)
+		settled := w.markSettled(t, app.Namespace)
 		services := func() audit.Log { return w.writes(t, settled, app.Namespace).Of("services") }
 		framework.Eventually(t, "a retry that is denied", func(context.Context) error {
 			if len(services().Code(http.StatusUnprocessableEntity)) == 0 {
@@ -264,7 +263,7 @@ func testOptionalKinds(w *environment) func(*testing.T) {
 		w.reconcile(t, app, "with monitors")
 		w.awaitRunning(t, app)
 		w.awaitScraping(t, app, "")
-		mark := w.mark(t)
+		mark := w.markSettled(t, app.Namespace)
 		w.reconcile(t, app, "with monitors, again")
 		w.checkStatusWrites(t, mark, app, 1)
 
