@@ -28,6 +28,12 @@ func (s *suite) testDeletionInStates(t *testing.T) {
 		Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{"count/services": resource.MustParse("0")}},
 	}
 	framework.Create(t, s.Members["eu-1"], quota)
+	framework.Await(t, s.Members["eu-1"], quota, "the quota to be enforced", func(q *corev1.ResourceQuota) error {
+		if len(q.Status.Hard) == 0 {
+			return errors.New("not yet")
+		}
+		return nil
+	})
 	stranger := framework.Small(namespace, "conflict")
 	stranger.Spec.Placement = v1.Placement{}
 	framework.Create(t, s.Members["eu-1"], stranger)

@@ -27,7 +27,7 @@ func (e *environment) testPassword(t *testing.T) {
 	}
 	user, old, name := string(secret.Data["username"]), string(secret.Data["password"]), string(secret.Data["database"])
 	password := rand.Text()
-	if !r.logsIn(t.Context(), user, old, name) {
+	if !r.logsIn(t, user, old, name) {
 		t.Error("the password of the Secret is not accepted")
 	}
 
@@ -55,7 +55,7 @@ func (e *environment) testPassword(t *testing.T) {
 		}
 	}
 	for login, want := range map[[2]string]bool{{user, old}: false, {user, password}: true, {user + "_2", password}: true} {
-		if got := r.logsIn(t.Context(), login[0], login[1], name); got != want {
+		if got := r.logsIn(t, login[0], login[1], name); got != want {
 			t.Errorf("%s logs in with %q: %v, want %v", login[0], login[1], got, want)
 		}
 	}
@@ -63,11 +63,20 @@ func (e *environment) testPassword(t *testing.T) {
 
 // logsIn reports whether the database of the shop accepts a password, through the network of its pod.
 // The password is in the input, since the audit log has the command.
-func (r *region) logsIn(ctx context.Context, user, password, database string) bool {
-	cmd := r.env.Command(ctx, "kubectl", "--kubeconfig", r.Kubeconfig, "exec", "--stdin", "--namespace", namespace,
-		shop+"-database-0", "--container=database", "--", "sh", "-c",
-		`read -r PGPASSWORD; export PGPASSWORD; exec psql --no-password --host=127.0.0.1 --username="$0" --dbname="$1" --command="SELECT 1"`, user, database)
-	cmd.Stdin = strings.NewReader(password + "\n")
-	_, err := testenv.Run(cmd)
-	return err == nil
+func (r *region) logsIn(t *testing.T, user, password, database string) bool {
+	t.Helper()
+	accepted := false
+	fleettest.Within(t, patience, "the database to answer "+user, func(ctx context.Context) error {
+		cmd := r.env.Command(ctx, "kubectl", "--kubeconfig", r.Kubeconfig, "exec", "--stdin", "--namespace", namespace,
+			shop+"-database-0", "--container=database", "--", "sh", "-c",
+			`read -r PGPASSWORD; export PGPASSWORD; exec psql --no-password --host=127.0.0.1 --username="$0" --dbname="$1" --command="SELECT 1"`, user, database)
+		cmd.Stdin = strings.NewReader(password + "\n")
+		_, err := testenv.Run(cmd)
+		accepted = err == nil
+		if err != nil && strings.Contains(err.Error(), "FATAL:") { // The database refuses; all else is no answer of it.
+			return nil
+		}
+		return err
+	})
+	return accepted
 }
