@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
 	"github.com/shopfleet/shopfleet/e2e/framework"
 )
 
@@ -29,11 +30,11 @@ func (s *suite) testDrain(t *testing.T) {
 	s.run(t, "drain", "eu-1", "--dry-run=server").Want(t, framework.Done, "eu-1 draining (server dry run)", appName+"   stays   "+v1.ReasonDataStays, left)
 	s.run(t, "drain", "eu-1", "--dry-run=client", "-o", "jsonpath={.spec.scheduling}{.kind} {.apps[*].drain}\n").
 		Want(t, framework.Done, "Drained", "DrainPreview", "stays")
-	s.run(t, "drain", "eu-1", "--timeout", "1m").Want(t, framework.Failed, "membercluster.ecommerce.io/eu-1 draining",
+	s.run(t, "drain", "eu-1", "--timeout", fleettest.Timeout.String()).Want(t, framework.Failed, "membercluster.ecommerce.io/eu-1 draining",
 		"production/"+appName, left, "not all EcommerceApps can leave", "--move-empty")
 	s.run(t, "why", appName, "--member", "eu-1", "-n", "production", "-o", "jsonpath={.clusters[0].decision} {.clusters[0].reason}").
 		Want(t, framework.Done, "Stays "+v1.ReasonDataStays)
-	s.run(t, "drain", "eu-1", "--move-empty", "--yes", "--timeout", "1m").Want(t, framework.Failed, "because no other cluster can run it")
+	s.run(t, "drain", "eu-1", "--move-empty", "--yes", "--timeout", fleettest.Timeout.String()).Want(t, framework.Failed, "because no other cluster can run it")
 	s.run(t, "uncordon", "eu-1").Want(t, framework.Done, "membercluster.ecommerce.io/eu-1 uncordoned")
 	s.awaitConsentEnded(t)
 	s.run(t, "drain", "eu-1", "--timeout", "-1s").Want(t, framework.Misused, "must not be negative")

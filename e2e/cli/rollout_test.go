@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
 	"github.com/shopfleet/shopfleet/e2e/framework"
 )
 
@@ -38,7 +39,7 @@ func (s *suite) testRollout(t *testing.T) {
 	command("rollout history").Want(t, framework.Done, "has no revisions")
 	framework.Session{StopAt: "has no revisions"}.CLI(t, s.hub, "rollout", "history", "steered", "-n", "production", "-w").Want(t, framework.Stopped)
 	s.testRequests(t, app)
-	command("rollout status", "--timeout", "1m").Want(t, framework.Done, "steered Running")
+	command("rollout status", "--timeout", fleettest.Timeout.String()).Want(t, framework.Done, "steered Running")
 	framework.Edit(t, s.Hub, app, func(a *v1.EcommerceApp) {
 		a.Spec.Rollout = &v1.Rollout{Soak: &metav1.Duration{Duration: time.Second}}
 	})
@@ -59,13 +60,13 @@ func (s *suite) testRollout(t *testing.T) {
 	command("rollout history", "-l", "none=there").Want(t, framework.Done, "has no revisions")
 	command("rollout undo", "--to-revision", "9").Want(t, framework.Failed, "choosing revision 9", "kubectl shopfleet rollout history steered")
 	command("rollout undo", "--to-revision", "-1").Want(t, framework.Misused, "must not be negative")
-	command("rollout undo", "--timeout", "1m").Want(t, framework.Done, "steered rolling back", "RolledBack")
+	command("rollout undo", "--timeout", fleettest.Timeout.String()).Want(t, framework.Done, "steered rolling back", "RolledBack")
 	command("rollout undo").Want(t, framework.Done, "steered already rolled back to revision 1")
-	command("rollout status", "--timeout", "1m").Want(t, framework.Failed, "ecommerceapp steered: failed")
+	command("rollout status", "--timeout", fleettest.Timeout.String()).Want(t, framework.Failed, "ecommerceapp steered: failed")
 	command("status", "-o", "wide").Want(t, framework.Done, "REVISION")
 	command("rollout history", "-o", "jsonpath={.items[*].revision}").Want(t, framework.Done, "1 2")
-	command("rollout undo", "--to-revision", "2", "--timeout", "1m").Want(t, framework.Done, "Complete")
-	command("rollout undo", "--timeout", "1m").Want(t, framework.Done, "RolledBack")
+	command("rollout undo", "--to-revision", "2", "--timeout", fleettest.Timeout.String()).Want(t, framework.Done, "Complete")
+	command("rollout undo", "--timeout", fleettest.Timeout.String()).Want(t, framework.Done, "RolledBack")
 	framework.Edit(t, s.Hub, app, func(a *v1.EcommerceApp) { a.Spec.Image = "shop:v1" })
 	await(v1.RolloutComplete, 1)
 	command("rollout undo").Want(t, framework.Failed, "is the one that was healthy before", "Choose one with --to-revision", "kubectl shopfleet rollout history steered")

@@ -50,7 +50,7 @@ func (s *suite) testSkipUnreachable(t *testing.T) {
 	if deleting.Reason != v1.ReasonClusterUnreachable || !strings.Contains(deleting.Message, "us-1") || strings.Contains(deleting.Message, "eu-1") {
 		t.Errorf("the deletion waits for %+v, want us-1 alone", deleting)
 	}
-	framework.CLI(t, s.Fleet.Hub(), "delete", app.Name, "-n", app.Namespace, "--yes", "--timeout", "1s").
+	framework.CLI(t, s.Fleet.Hub(), "delete", app.Name, "-n", app.Namespace, "--yes", "--timeout", "5s").
 		Want(t, framework.NotReady, "us-1: ClusterUnreachable", "kubectl shopfleet delete left -n small --skip-unreachable")
 	framework.CLI(t, s.Fleet.Hub(), "delete", app.Name, "-n", app.Namespace, "--skip-unreachable", "--yes").
 		Want(t, framework.Done, "us-1: cannot be reached; the hub deletes the copy when it returns", "ecommerceapp.ecommerce.io/left deleted")

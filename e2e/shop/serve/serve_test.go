@@ -130,7 +130,7 @@ func TestStop(t *testing.T) {
 		}
 	})
 	o := options(handler, io.Discard)
-	o.Drain, o.Grace = 300*time.Millisecond, time.Minute
+	o.Drain, o.Grace = 3*time.Second, time.Minute
 	s := New(o)
 	var config net.ListenConfig
 	listener, err := config.Listen(t.Context(), "tcp", "127.0.0.1:0")

@@ -50,7 +50,7 @@ func newSite(t *testing.T, version string) *site {
 
 func newPages(t *testing.T, backendURL, version string) http.Handler {
 	t.Helper()
-	backend, err := web.NewBackend(backendURL, 200*time.Millisecond, prometheus.NewRegistry())
+	backend, err := web.NewBackend(backendURL, 2*time.Second, prometheus.NewRegistry())
 	if err != nil {
 		t.Fatal(err)
 	}

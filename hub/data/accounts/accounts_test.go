@@ -239,7 +239,7 @@ func hangAll(t *testing.T, hangs, goesOn cloud.Config) {
 		if err != nil {
 			t.Error(err)
 		}
-	case <-time.After(10 * time.Second):
+	case <-time.After(30 * time.Second):
 		t.Error("it waits for the connections of what hangs")
 	}
 }

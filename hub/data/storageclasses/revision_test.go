@@ -106,7 +106,7 @@ func TestAClusterJoinsAfterARollback(t *testing.T) {
 // awaitIndexed blocks until the cache has the application and the member.
 func awaitIndexed(t *testing.T, hub client.Client, name string) {
 	t.Helper()
-	err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, 10*time.Second, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, fleettest.Timeout, true, func(ctx context.Context) (bool, error) {
 		apps, cluster := &v1.EcommerceAppList{}, &v1.MemberCluster{}
 		err := errors.Join(hub.List(ctx, apps, client.MatchingFields{appsByCluster: name}), client.IgnoreNotFound(hub.Get(ctx, client.ObjectKey{Name: name}, cluster)))
 		return len(apps.Items) == 1 && cluster.Status.ClusterUID != "", err

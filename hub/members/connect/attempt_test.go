@@ -286,7 +286,7 @@ func expires(_ *member, a *Attempt) {
 	a.Access.Account, a.Access.ExpiresAt = "n/hub", clock.RealClock{}.Now().Add(time.Hour)
 }
 func awaits(_ *member, a *Attempt) {
-	a.RequireAgent, a.Settings.Timeouts.AgentTakeover = true, 800*time.Millisecond
+	a.RequireAgent, a.Settings.Timeouts.AgentTakeover = true, 3*time.Second
 }
 
 func checkCount(t *testing.T, m *member, request string, want int) {
