@@ -340,6 +340,7 @@ func (s *suite) testFrozen(t *testing.T) {
 	eu := s.Member("eu-1")
 	s.registerProbed(t, "eu-1")
 	s.await(t, "eu-1", v1.ConditionReady, metav1.ConditionTrue, "")
+	other := s.kubeconfig(t, s.Member("us-1"))
 	if err := eu.Freeze(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -350,7 +351,7 @@ func (s *suite) testFrozen(t *testing.T) {
 		}
 	})
 	// The other one is none the worse for it.
-	s.register(t, "us-1", s.kubeconfig(t, s.Member("us-1")))
+	s.register(t, "us-1", other)
 	_, took := s.await(t, "us-1", v1.ConditionReady, metav1.ConditionTrue, "")
 	t.Logf("another member was Ready after %s", took)
 	if !s.process.engaged.has("eu-1") {

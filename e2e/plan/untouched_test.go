@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -27,8 +28,17 @@ import (
 // writes at any time about itself and its members.
 func (s *suite) untouched(t *testing.T) (check func()) {
 	t.Helper()
-	marks := framework.MarkSettled(t, s.Fleet, s.shop.Namespace, config.HubServiceAccount)
+	var marks framework.Marks
 	before := s.versions(t)
+	framework.Eventually(t, "what Kubernetes makes of the objects", func(context.Context) error {
+		marks = framework.MarkSettled(t, s.Fleet, s.shop.Namespace, config.HubServiceAccount)
+		last := before
+		before = s.versions(t)
+		if diff := cmp.Diff(last, before); diff != "" {
+			return fmt.Errorf("resource versions (-before +after):\n%s", diff)
+		}
+		return nil
+	})
 	return func() {
 		t.Helper()
 		if diff := cmp.Diff(before, s.versions(t)); diff != "" {

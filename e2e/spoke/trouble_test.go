@@ -136,9 +136,9 @@ func testForbidden(w *environment) func(*testing.T) {
 // retry notices. The spoke waits so long that the retry of a denial comes before the resync.
 func testDenied(w *environment) func(*testing.T) {
 	return func(t *testing.T) {
-		const resync = 10 * time.Minute / 25 // A denial is retried after half of it, and up to three tenths more.
+		const resync = 10 * time.Minute / 20 // A denial is retried after half of it, and up to three tenths more.
 		w.stop()
-		w.runWith(t, retry.Waits{Scale: 1.0 / 25})
+		w.runWith(t, retry.Waits{Scale: 1.0 / 20})
 		app := w.shop(t)
 		trial := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: app.Namespace, Name: "trial"}}
 		trial.Spec.Ports = []corev1.ServicePort{{Port: 80}}
