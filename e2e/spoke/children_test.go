@@ -207,12 +207,23 @@ func testReverted(w *environment, app *v1.EcommerceApp) func(*testing.T) {
 // reconcile forces a reconciliation and waits for its answer.
 func (e *environment) reconcile(t testing.TB, app *v1.EcommerceApp, token string) {
 	t.Helper()
+	e.ask(t, app, token)
+	e.awaitAnswer(t, app, token)
+}
+
+// ask asks for a reconciliation.
+func (e *environment) ask(t testing.TB, app *v1.EcommerceApp, token string) {
+	t.Helper()
 	framework.Edit(t, e, app, func(app *v1.EcommerceApp) {
 		if app.Annotations == nil {
 			app.Annotations = map[string]string{}
 		}
 		app.Annotations[v1.ReconcileAtAnnotation] = token
 	})
+}
+
+func (e *environment) awaitAnswer(t testing.TB, app *v1.EcommerceApp, token string) {
+	t.Helper()
 	framework.Await(t, e, app, "the answer to "+token, func(app *v1.EcommerceApp) error {
 		if app.Status.LastHandledReconcileAt != token {
 			return errNotYet

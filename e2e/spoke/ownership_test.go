@@ -85,9 +85,11 @@ func testUnchanged(w *environment) func(*testing.T) {
 		if err := w.Status().Patch(t.Context(), app.DeepCopy(), client.RawPatch(types.MergePatchType, without)); err != nil {
 			t.Fatal(err)
 		}
+		const another = "after another restart, without an applied hash"
+		w.ask(t, app, another) // The first pass writes the hash and the answer, in one write.
 		mark = w.mark(t)
 		w.run(t)
-		w.reconcile(t, app, "after another restart, without an applied hash")
+		w.awaitAnswer(t, app, another)
 		w.checkStatusWrites(t, mark, app, 1)
 		if reads := w.childReads(t, mark, app); len(reads) < 10 {
 			t.Errorf("without an applied hash the children must be read once, got:\n%s", reads)
@@ -117,7 +119,11 @@ func (e *environment) checkEditWhileDown(t *testing.T, app *v1.EcommerceApp) {
 	mark := e.mark(t)
 	e.run(t)
 	e.awaitRunning(t, app)
-	if reads := e.childReads(t, mark, app); len(reads) > 2 {
+	// The Deployment is read again if a pass begins before the watch has delivered what the one before wrote.
+	reads := e.childReads(t, mark, app).Where(func(event audit.Event) bool {
+		return event.Resource != "deployments" || event.Name != app.Name+"-frontend"
+	})
+	if len(reads) > 1 {
 		t.Errorf("children other than the Deployment that was edited were read:\n%s", reads)
 	}
 }
