@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/url"
@@ -18,6 +19,7 @@ import (
 	"github.com/shopfleet/shopfleet/cloud"
 	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/ui/page"
 	"github.com/shopfleet/shopfleet/e2e/fleet"
+	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
 	"github.com/shopfleet/shopfleet/e2e/framework"
 	"github.com/shopfleet/shopfleet/hub/setup"
 )
@@ -303,12 +305,16 @@ func setHidden(t *testing.T, b browser, is bool) {
 // checkQuiet checks that a tab has no stream, until it is shown.
 func checkQuiet(t *testing.T, b browser) {
 	t.Helper()
-	framework.Pause(t, 2*time.Second) // What was on its way arrives.
-	before := b.evaluate(t, seen)
-	framework.Pause(t, 3*time.Second)
-	if after := b.evaluate(t, seen); after != before {
-		t.Errorf("a hidden tab is live: it showed %s, and %s later", before, after)
-	}
+	const quiet, soon = 3 * time.Second, 20 * time.Second
+	var before string
+	fleettest.Within(t, soon, "a hidden tab to be quiet, after what was on its way has arrived", func(context.Context) error {
+		before = b.evaluate(t, seen)
+		framework.Pause(t, quiet)
+		if after := b.evaluate(t, seen); after != before {
+			return fmt.Errorf("it showed %s, and %s later", before, after)
+		}
+		return nil
+	})
 	setHidden(t, b, false)
 	b.await(t, "a live page", fmt.Sprintf("%s !== %q", seen, before))
 }
