@@ -19,6 +19,6 @@ func Health() v1.Health { return v1.Health{ProbePeriodSeconds: new(int32(1))} }
 // defaults, and long enough for a member that answers slowly because the machine is busy.
 func Timeouts() members.Timeouts {
 	return members.Timeouts{
-		Dial: 3 * time.Second, Probe: 3 * time.Second, AgentTakeover: 4 * time.Second, AgentSilence: 10 * time.Second,
+		Dial: 3 * time.Second, Probe: 3 * time.Second, AgentTakeover: 4 * time.Second, AgentSilence: 20 * time.Second,
 	}
 }
