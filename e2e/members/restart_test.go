@@ -124,7 +124,7 @@ func (s *suite) testRestartFrozen(t *testing.T) {
 	}
 	var writes audit.Log
 	// What a write changed may be read before the write is answered and logged.
-	read := func() { writes = m.By(t, s.Hub(), config.HubServiceAccount).Writes().Of("memberclusters") }
+	read := func() { writes = m.By(t, s.Hub(), config.HubServiceAccount).Writes().Succeeded().Of("memberclusters") }
 	framework.Eventually(t, "the write of the status", func(context.Context) error {
 		if read(); len(writes) == 0 {
 			return errors.New("not logged yet")
