@@ -16,6 +16,22 @@ import (
 	"github.com/shopfleet/shopfleet/e2e/framework"
 )
 
+// denyServices creates a quota that allows no Service, and waits until it is enforced.
+func denyServices(t *testing.T, c client.WithWatch, namespace string) {
+	t.Helper()
+	quota := &corev1.ResourceQuota{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "none"},
+		Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{"count/services": resource.MustParse("0")}},
+	}
+	framework.Create(t, c, quota)
+	framework.Await(t, c, quota, "the quota to be enforced", func(q *corev1.ResourceQuota) error {
+		if len(q.Status.Hard) == 0 {
+			return errors.New("not yet")
+		}
+		return nil
+	})
+}
+
 // testDeletionInStates deletes applications in several states at once: nothing holds them up,
 // and what they do not own stays.
 func (s *suite) testDeletionInStates(t *testing.T) {
@@ -23,17 +39,7 @@ func (s *suite) testDeletionInStates(t *testing.T) {
 	const namespace = "states"
 	framework.CreateNamespace(t, s.Hub, namespace)
 	framework.CreateNamespace(t, s.Members["eu-1"], namespace)
-	quota := &corev1.ResourceQuota{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "none"},
-		Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{"count/services": resource.MustParse("0")}},
-	}
-	framework.Create(t, s.Members["eu-1"], quota)
-	framework.Await(t, s.Members["eu-1"], quota, "the quota to be enforced", func(q *corev1.ResourceQuota) error {
-		if len(q.Status.Hard) == 0 {
-			return errors.New("not yet")
-		}
-		return nil
-	})
+	denyServices(t, s.Members["eu-1"], namespace)
 	stranger := framework.Small(namespace, "conflict")
 	stranger.Spec.Placement = v1.Placement{}
 	framework.Create(t, s.Members["eu-1"], stranger)

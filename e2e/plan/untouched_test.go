@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -30,15 +29,14 @@ func (s *suite) untouched(t *testing.T) (check func()) {
 	t.Helper()
 	var marks framework.Marks
 	before := s.versions(t)
-	framework.Eventually(t, "what Kubernetes makes of the objects", func(context.Context) error {
+	const tries = 8
+	for range tries { // What Kubernetes makes of the objects may come late.
 		marks = framework.MarkSettled(t, s.Fleet, s.shop.Namespace, config.HubServiceAccount)
 		last := before
-		before = s.versions(t)
-		if diff := cmp.Diff(last, before); diff != "" {
-			return fmt.Errorf("resource versions (-before +after):\n%s", diff)
+		if before = s.versions(t); maps.Equal(last, before) {
+			break
 		}
-		return nil
-	})
+	}
 	return func() {
 		t.Helper()
 		if diff := cmp.Diff(before, s.versions(t)); diff != "" {
