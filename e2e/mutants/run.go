@@ -11,6 +11,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
+
+	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
 )
 
 // ErrSurvivors is returned if a mutant is not known to be noticed.
@@ -72,15 +75,28 @@ func (m *Mutant) Apply(content []byte) ([]byte, error) {
 type Runner struct {
 	root, dir string
 	// unmutated has the result of each test that ran without a mutant.
-	unmutated map[selection]error
+	unmutated map[selection]result
 }
 
 // selection is a test of a package.
 type selection struct{ pkg, test string }
 
+// result holds the error of a test, and how long it took with its build.
+type result struct {
+	err  error
+	took time.Duration
+}
+
+// patienceBeyond is the time that a test with a mutant gets beyond that of one without.
+const patienceBeyond = 30 * time.Second
+
+// patience returns how long the test with a mutant waits for what the mutant may keep from happening: longer than all of it
+// took without one.
+func (r result) patience() time.Duration { return min(patienceBeyond+r.took, fleettest.Timeout) }
+
 // NewRunner returns a Runner for the module at root, with temporary files in dir.
 func NewRunner(root, dir string) *Runner {
-	return &Runner{root: root, dir: dir, unmutated: map[selection]error{}}
+	return &Runner{root: root, dir: dir, unmutated: map[selection]result{}}
 }
 
 // Run runs the test of a mutant. It returns nil if that test fails, and passes without the
@@ -88,16 +104,19 @@ func NewRunner(root, dir string) *Runner {
 func (r *Runner) Run(ctx context.Context, m *Mutant) error {
 	chosen := selection{m.Package, m.Test}
 	if _, known := r.unmutated[chosen]; !known {
-		r.unmutated[chosen] = r.runUnmutated(ctx, chosen)
+		began := time.Now()
+		err := r.runUnmutated(ctx, chosen)
+		r.unmutated[chosen] = result{err, time.Since(began)}
 	}
-	if err := r.unmutated[chosen]; err != nil {
-		return fmt.Errorf("mutant %q: %w", m.ID, err)
+	without := r.unmutated[chosen]
+	if without.err != nil {
+		return fmt.Errorf("mutant %q: %w", m.ID, without.err)
 	}
 	overlay, err := m.overlay(r.root, r.dir)
 	if err != nil {
 		return err
 	}
-	output, err := r.test(ctx, chosen, "-overlay="+overlay)
+	output, err := r.test(ctx, chosen, "-overlay="+overlay, fleettest.TimeoutVariable+"="+without.patience().String())
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
@@ -121,14 +140,15 @@ func (r *Runner) runUnmutated(ctx context.Context, chosen selection) error {
 	return nil
 }
 
-// test runs a test and returns its output. It fails if the test fails.
-func (r *Runner) test(ctx context.Context, chosen selection, flag string) ([]byte, error) {
+// test runs a test with a flag and environment variables, and returns its output. It fails if the test fails.
+func (r *Runner) test(ctx context.Context, chosen selection, flag string, env ...string) ([]byte, error) {
 	// go test matches each part of a name with a pattern of its own.
 	pattern := "^" + strings.ReplaceAll(chosen.test, "/", "$/^") + "$"
-	command := exec.CommandContext(ctx, "go", "test", "-vet=off", "-count=1", "-timeout=5m", flag, "-run="+pattern, "./"+chosen.pkg)
+	command := exec.CommandContext(ctx, "go", "test", "-vet=off", "-count=1", "-timeout=10m", flag, "-run="+pattern, "./"+chosen.pkg)
 	command.Dir = r.root
 	// The sample of a day may lack what notices the mutant.
 	command.Env = append(os.Environ(), "SHOPFLEET_FAULTS=all", "SHOPFLEET_CRASHPOINTS=all")
+	command.Env = append(command.Env, env...)
 	return command.CombinedOutput()
 }
 

@@ -12,6 +12,10 @@ import (
 // KeepVariable is the environment variable that has a failed test keep its data.
 const KeepVariable = "SHOPFLEET_KEEP"
 
+// TimeoutVariable is the environment variable that has Eventually wait for another time than Timeout, where a test is
+// expected to fail.
+const TimeoutVariable = "SHOPFLEET_TIMEOUT"
+
 // Timeout is a generous bound for anything a healthy fleet does, several controllers one after the other included:
 // a busy machine may take long, and a test that passes never waits for it.
 const Timeout = 4 * time.Minute
@@ -87,11 +91,18 @@ func finish(t testing.TB, dir string, keep bool) {
 }
 
 // Eventually repeats the check until it returns nil, and fails the test when it
-// does not within Timeout. The message names what was waited for and the check's
+// does not within Timeout, or the time that TimeoutVariable gives. The message names what was waited for and the check's
 // last error.
 func Eventually(t testing.TB, what string, check func(context.Context) error) {
 	t.Helper()
-	Within(t, Timeout, what, check)
+	timeout := Timeout
+	if text := os.Getenv(TimeoutVariable); text != "" {
+		var err error
+		if timeout, err = time.ParseDuration(text); err != nil {
+			t.Fatalf("%s: %v", TimeoutVariable, err)
+		}
+	}
+	Within(t, timeout, what, check)
 }
 
 // Within does the same as Eventually, with another bound.
