@@ -16,6 +16,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/e2e/framework"
+	"github.com/shopfleet/shopfleet/spoke/runtime/retry"
 )
 
 // admission is a policy of a cluster that changes the workloads of applications.
@@ -130,7 +131,7 @@ func (e *environment) awaitStored(t *testing.T, app *v1.EcommerceApp, policy adm
 func (e *environment) checkSilence(t *testing.T, app *v1.EcommerceApp) {
 	t.Helper()
 	settled := e.markSettled(t, app.Namespace)
-	framework.Pause(t, 2*longestWait)
+	framework.Pause(t, retry.ProgressPeriod+longestWait)
 	if log := e.writes(t, settled, app.Namespace).Except("events"); len(log) > 0 {
 		t.Errorf("written although nothing changed:\n%s", log)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/shopfleet/shopfleet/config"
 	"github.com/shopfleet/shopfleet/e2e/fleet/audit"
 	"github.com/shopfleet/shopfleet/e2e/framework"
+	"github.com/shopfleet/shopfleet/spoke/runtime/retry"
 )
 
 // testChangedBack checks that a field that another client changed and changed back while no spoke ran is the other
@@ -98,7 +99,7 @@ func testUnchanged(w *environment) func(*testing.T) {
 		mark = w.mark(t)
 		framework.Edit(t, w, app, func(app *v1.EcommerceApp) { app.Labels = map[string]string{"applied": "again"} })
 		w.reconcile(t, app, "after a label")
-		framework.Pause(t, 2*longestWait) // A resync.
+		framework.Pause(t, retry.ProgressPeriod+longestWait) // Resyncs, of which the last may write progress.
 		w.checkStatusWrites(t, mark, app, 1)
 		now := w.versions(t, app)
 		for name, version := range versions {
