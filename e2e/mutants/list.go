@@ -110,7 +110,8 @@ func ofOrder() []Mutant {
 		},
 		{
 			"finalizer-from-a-stale-object", "the finalizer is written over what changed meanwhile",
-			reconciler + "/reconciler.go", "retry.MergeFromLocked(before),", "client.MergeFrom(before),",
+			reconciler + "/reconciler.go", "retry.MergeFromLocked(before),",
+			"map[bool]client.Patch{true: client.MergeFrom(before), false: retry.MergeFromLocked(before)}[true],",
 			controller, "TestWrites/finalizers_of_others",
 		},
 	}
@@ -211,7 +212,7 @@ func ofWrites() []Mutant {
 			backup + "/scheduler/reconciler.go", "	c.ObservedGeneration = app.Generation\n",
 			"	c.ObservedGeneration = app.Generation\n	written := app.DeepCopy()\n	if meta.SetStatusCondition(&written.Status.Conditions, c) {\n" +
 				"		_ = r.client.Status().Patch(context.Background(), written, client.MergeFrom(app))\n	}\n",
-			"e2e/hub", "TestHub/creation_writes_each_object_once",
+			backup + "/scheduler", "TestPublish",
 		},
 		{
 			"created-over-what-exists", "an object that the cache does not have is applied over what exists",
