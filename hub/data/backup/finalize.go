@@ -73,11 +73,16 @@ func (w *work) inUse(ctx context.Context) (steps.Result, error) {
 
 // deleteAll deletes copies and then snapshots. A failure of one does not keep the others,
 // but a snapshot stays while copies of it are looked for, which are found by their source.
+// Of several that are waited for, the first is reported, and the shortest wait counts.
 func (w *work) deleteAll(ctx context.Context) steps.Result {
 	first := steps.Result{}
 	note := func(result steps.Result) {
-		if result.Stops() && !first.Stops() {
+		switch {
+		case !result.Stops():
+		case !first.Stops():
 			first = result
+		default:
+			first.Wait = min(first.Wait, result.Wait)
 		}
 	}
 	for i := range w.backup.Status.Snapshots {
@@ -99,6 +104,9 @@ func (w *work) deleteAll(ctx context.Context) steps.Result {
 func (w *work) deleteSnapshot(ctx context.Context, s *v1.VolumeSnapshot, c *v1.CloudSnapshot, isCopy bool) steps.Result {
 	if c.ID == "" && c.SentTime == nil && c.Attempt == 0 {
 		return steps.Result{} // Never asked for, or known not to be there.
+	}
+	if c.State == v1.SnapshotMissing && c.Attempt == 0 && c.Requests < 2 {
+		return steps.Result{} // The cloud has said so, and may have no such region or account any more.
 	}
 	session, err := w.options.Accounts.Session(ctx, w.backup.Status.Account, c.Region)
 	if err != nil {

@@ -55,16 +55,22 @@ func newPruning(now time.Time, catalog Catalog, policy Policy) pruning {
 				p.rank(b, fmt.Sprintf("one of the %d newest", policy.KeepLast))
 			}
 			p.rankIn(in, b, catalog.Wanted)
+		case b.missing() && !methods[b.Method]:
+			p.rank(b, "no newer successful one is left")
+		case b.missing(): // A copy may be left.
+			p.rankIn(in, b, catalog.Wanted)
 		}
 	}
 	return p
 }
 
-// rankIn ranks a successful backup in each wanted place that it is in. In counts the newer ones there.
+// rankIn ranks a backup in each wanted place that it is in. In counts the newer successful ones there.
 func (p pruning) rankIn(in map[string]int, b Backup, wanted []string) {
 	for _, place := range wanted {
 		if in[place] < p.policy.KeepLast && slices.Contains(b.Places, place) {
-			in[place]++
+			if b.good() {
+				in[place]++
+			}
 			p.rank(b, fmt.Sprintf("one of the %d newest in %s", p.policy.KeepLast, place))
 		}
 	}
@@ -82,7 +88,7 @@ func (p pruning) rank(b Backup, kind string) {
 // row that applies decides:
 //
 //	pinned
-//	neither completed nor failed
+//	neither completed, missing nor failed
 //	its age is not known
 //	the newest of a kind
 //	not old enough
@@ -90,9 +96,9 @@ func (p pruning) whyKept(b Backup) string {
 	switch {
 	case b.Pinned != "":
 		return b.Pinned
-	case b.State != StateCompleted && b.State != StateFailed:
+	case b.State != StateCompleted && b.State != StateFailed && b.State != StateMissing:
 		return fmt.Sprintf("neither completed nor failed: %q", string(b.State))
-	case !b.good() && !b.failed():
+	case !b.good() && !b.failed() && !b.missing():
 		return "its age is unknown"
 	case p.newest[b.Name] != "":
 		return p.newest[b.Name]
@@ -100,7 +106,7 @@ func (p pruning) whyKept(b Backup) string {
 		return "failed ones are kept"
 	case b.failed() && !p.now.After(p.expiry(b)):
 		return fmt.Sprintf("failed no longer than %s ago", p.policy.FailedAfter)
-	case b.good() && !p.now.After(p.expiry(b)):
+	case !b.failed() && !p.now.After(p.expiry(b)):
 		return fmt.Sprintf("not older than %d days", p.policy.KeepDays)
 	}
 	return ""
@@ -116,8 +122,11 @@ func (p pruning) expiry(b Backup) time.Time {
 
 // whyDeleted returns why a backup is deleted.
 func (p pruning) whyDeleted(b Backup) string {
-	if b.failed() {
+	switch {
+	case b.failed():
 		return fmt.Sprintf("failed more than %s ago", p.policy.FailedAfter)
+	case b.missing():
+		return fmt.Sprintf("lost in the cloud and older than %d days", p.policy.KeepDays)
 	}
 	return fmt.Sprintf("older than %d days and not one of the %d newest", p.policy.KeepDays, p.policy.KeepLast)
 }

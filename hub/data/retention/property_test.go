@@ -33,7 +33,7 @@ func newHoard(t testing.TB, r *rand.Rand) hoard {
 	}
 	states := []State{
 		StateCompleted, StateCompleted, StateCompleted, StateCompleted, StateFailed, StateFailed,
-		StateInProgress, StateDeleting, StateTaken, "Strange",
+		StateInProgress, StateDeleting, StateTaken, StateMissing, StateMissing, "Strange",
 	}
 	for i := range r.IntN(25) {
 		age := time.Duration(r.IntN(60*24)) * time.Hour
@@ -140,7 +140,7 @@ func (h hoard) bounded(_ *rand.Rand, r Result) string {
 
 func (h hoard) untouchable(_ *rand.Rand, r Result) string {
 	for _, b := range h.deleted(r) {
-		if b.Pinned != "" || b.State != StateCompleted && b.State != StateFailed {
+		if b.Pinned != "" || b.State != StateCompleted && b.State != StateFailed && b.State != StateMissing {
 			return b.Name
 		}
 	}
@@ -152,18 +152,18 @@ func (h hoard) newest(_ *rand.Rand, r Result) string {
 	gone := h.deleted(r)
 	stays := func(because func(Backup) bool, than Backup) bool {
 		return slices.ContainsFunc(h.catalog.Backups, func(b Backup) bool {
-			return because(b) && b.State == than.State && !b.TakenAt.Before(than.TakenAt) &&
+			return because(b) && b.State == StateCompleted && !b.TakenAt.Before(than.TakenAt) &&
 				!slices.ContainsFunc(gone, func(g Backup) bool { return g.Name == b.Name })
 		})
 	}
 	for _, g := range gone {
-		if g.State != StateCompleted {
+		if g.State == StateFailed {
 			continue
 		}
 		switch {
 		case !stays(func(Backup) bool { return true }, g):
 			return "no good one newer than " + g.Name
-		case g.Verified && !stays(func(b Backup) bool { return b.Verified }, g):
+		case g.Verified && g.State == StateCompleted && !stays(func(b Backup) bool { return b.Verified }, g):
 			return "no verified one newer than " + g.Name
 		case !stays(func(b Backup) bool { return b.Method == g.Method }, g):
 			return "none of its method newer than " + g.Name
@@ -198,7 +198,7 @@ func (h hoard) earned(_ *rand.Rand, r Result) string {
 		switch {
 		case g.State == StateFailed && (h.policy.FailedAfter <= 0 || h.now.Sub(g.CreatedAt) <= h.policy.FailedAfter):
 			return "failed too recently: " + g.Name
-		case g.State == StateCompleted && h.now.Sub(g.TakenAt) <= time.Duration(h.policy.KeepDays)*24*time.Hour:
+		case g.State != StateFailed && h.now.Sub(g.TakenAt) <= time.Duration(h.policy.KeepDays)*24*time.Hour:
 			return "too young: " + g.Name
 		case g.State == StateCompleted && newer < max(h.policy.KeepLast, 1)-1:
 			return "one of the newest: " + g.Name // Less one for those of the same age.

@@ -34,7 +34,7 @@ const (
 	StateFailed    State = "Failed"
 	StateDeleting  State = "Deleting"
 	// StateMissing means that the cloud does not have the snapshot any more. The backup replaces no
-	// other, and what may be left of it is not deleted: a user decides.
+	// other, and is deleted when it is as old as others that are, once a newer good one is left.
 	StateMissing State = "Missing"
 )
 
@@ -125,7 +125,8 @@ type Result struct {
 }
 
 // Prune decides which backups to delete. A successful backup is deleted when it is older
-// than KeepDays and not one of the KeepLast newest, a failed one when it is older than
+// than KeepDays and not one of the KeepLast newest, one that is missing when it is older than
+// KeepDays and a newer successful one of its method is left, a failed one when it is older than
 // FailedAfter. The order of the catalog does not matter. As time advances and nothing
 // else changes, a backup that one result deletes is deleted by every later result.
 func Prune(now time.Time, catalog Catalog, policy Policy) Result {
@@ -205,6 +206,9 @@ func (b Backup) good() bool { return b.State == StateCompleted && !b.TakenAt.IsZ
 
 // failed reports whether the backup failed, and its age is known.
 func (b Backup) failed() bool { return b.State == StateFailed && !b.age().IsZero() }
+
+// missing reports whether the backup was lost in the cloud, and its age is known.
+func (b Backup) missing() bool { return b.State == StateMissing && !b.TakenAt.IsZero() }
 
 // age returns the time from which the age counts: the snapshot time of a successful
 // backup.

@@ -68,7 +68,7 @@ func TestPruneOne(t *testing.T) {
 	// Each stands beside two newer good ones, of which the result keeps both.
 	for name, tt := range map[string]struct {
 		backup Backup
-		kept   string // Empty: deleted.
+		kept   string // Empty: deleted for its age.
 	}{
 		"old":                       {old(t, "x", 31), ""},
 		"on its last day":           {old(t, "x", 30), "not older than 30 days"},
@@ -82,6 +82,11 @@ func TestPruneOne(t *testing.T) {
 		"no time":                   {old(t, "x", 400, timeless), "its age is unknown"},
 		"completed and never cut":   {old(t, "x", 400, untakenBackup), "its age is unknown"},
 		"failed, no time":           {old(t, "x", 400, in(StateFailed), timeless), "its age is unknown"},
+		"missing":                   {old(t, "x", 31, in(StateMissing)), "DELETED lost in the cloud and older than 30 days"},
+		"missing, on its last day":  {old(t, "x", 30, in(StateMissing)), "not older than 30 days"},
+		"missing and pinned":        {old(t, "x", 400, pinned, in(StateMissing)), "being restored by r1"},
+		"missing, no time":          {old(t, "x", 400, untakenBackup, in(StateMissing)), "its age is unknown"},
+		"missing, of its own kind":  {old(t, "x", 400, dumped, in(StateMissing)), "no newer successful one is left"},
 		"the only verified one":     {old(t, "x", 400, verified), "the newest verified one"},
 		"the only one of its kind":  {old(t, "x", 400, dumped), "the newest successful one of its method"},
 		"the only failed one":       {old(t, "x", 400, in(StateFailed)), "the newest failed one, for diagnosis"},
@@ -90,9 +95,12 @@ func TestPruneOne(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			want := Result{Keep: []Decision{{"new-1", whyNewest}, {"new-2", whyLast}}}
-			if tt.kept == "" {
+			switch reason, deleted := strings.CutPrefix(tt.kept, "DELETED "); {
+			case deleted:
+				want.Delete = []Decision{{"x", reason}}
+			case tt.kept == "":
 				want.Delete = []Decision{{"x", whyOld}}
-			} else {
+			default:
 				want.Keep = append(want.Keep, Decision{"x", tt.kept})
 			}
 			got := Prune(utc(t, today), complete(tt.backup, old(t, "new-1", 1), old(t, "new-2", 2)), policy())
@@ -134,6 +142,7 @@ func TestPrune(t *testing.T) {
 		"clocks that differ a little":   {catalog: skewed(t, map[string]time.Duration{"prod": -MaxClockSkew, "old": MaxClockSkew}), keep: "a b", delete: "d c"},
 		"a clock that is not known":     {catalog: skewed(t, map[string]time.Duration{"prod": 0}), keep: "a b d", delete: "c", postponed: `the clock skew of the CloudAccount "old" is unknown`},
 		"the clock of another account":  {catalog: skewed(t, map[string]time.Duration{"prod": 0, "old": 0, "other": time.Hour}), keep: "a b", delete: "d c"},
+		"missing ones":                  {catalog: complete(old(t, "m", 40, in(StateMissing)), old(t, "a", 50), old(t, "n", 60, in(StateMissing)), old(t, "b", 70), old(t, "c", 80)), keep: "a b m", delete: "c n"},
 		"a snapshot in the future":      {catalog: complete(old(t, "a", -1), old(t, "b", 2), old(t, "c", 50)), keep: "a b c", blocked: `"a" has a snapshot time in the future`},
 		"a name twice":                  {catalog: complete(old(t, "a", 1), old(t, "b", 2), old(t, "c", 50), old(t, "c", 60)), keep: "a b c c", blocked: `two backups are named "c"`},
 	} {
@@ -213,6 +222,27 @@ func TestKeepLastCountsInEachPlace(t *testing.T) {
 			{"d", "one of the 2 newest in west"}, {"e", "one of the 2 newest in west"}, {"f", whyLast}, {"g", whyNewest},
 		},
 		Delete: []Decision{{"a", whyOld}},
+	}
+	if diff := cmp.Diff(want, Prune(utc(t, today), catalog, policy())); diff != "" {
+		t.Errorf("result (-want +got):\n%s", diff)
+	}
+}
+
+// TestACopyOfAMissingBackupCounts checks that a backup that is missing where it was made is kept where it is one of the
+// newest, and that none goes there for it.
+func TestACopyOfAMissingBackupCounts(t *testing.T) {
+	t.Parallel()
+	at := func(places ...string) func(*Backup) { return func(b *Backup) { b.Places = places } }
+	catalog := complete(
+		old(t, "a", 40, at("east")), old(t, "b", 39, at("east")), old(t, "c", 38, at("east"), in(StateMissing)), old(t, "d", 37, at("east")),
+		old(t, "e", 36, in(StateMissing)), old(t, "f", 35), old(t, "g", 34),
+	)
+	catalog.Wanted = []string{"east"}
+	want := Result{
+		Keep: []Decision{
+			{"b", "one of the 2 newest in east"}, {"c", "one of the 2 newest in east"}, {"d", "one of the 2 newest in east"}, {"f", whyLast}, {"g", whyNewest},
+		},
+		Delete: []Decision{{"a", whyOld}, {"e", "lost in the cloud and older than 30 days"}},
 	}
 	if diff := cmp.Diff(want, Prune(utc(t, today), catalog, policy())); diff != "" {
 		t.Errorf("result (-want +got):\n%s", diff)

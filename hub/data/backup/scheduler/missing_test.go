@@ -43,8 +43,8 @@ func TestMissingBackups(t *testing.T) {
 	}.run(t)
 }
 
-// TestMissingBackupsReplaceNone checks that retention keeps the newest backup that is in the cloud, and deletes none
-// that is not: what is left of it may be a copy.
+// TestMissingBackupsReplaceNone checks that retention keeps the newest backup that is in the cloud, and deletes one
+// that is not only if it is older than that.
 func TestMissingBackupsReplaceNone(t *testing.T) {
 	t.Parallel()
 	in := situation("2026-06-01T03:00:00Z")
@@ -57,7 +57,7 @@ func TestMissingBackupsReplaceNone(t *testing.T) {
 	for _, d := range decide(in).Delete {
 		deleted = append(deleted, d.Name)
 	}
-	if diff := cmp.Diff([]string{"shop-eu-1-20260301-0200"}, deleted); diff != "" {
+	if diff := cmp.Diff([]string{"shop-eu-1-20260301-0200", "shop-eu-1-20260302-0200"}, deleted); diff != "" {
 		t.Errorf("deleted (-want +got):\n%s", diff)
 	}
 }
