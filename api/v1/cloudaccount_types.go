@@ -281,8 +281,8 @@ type CloudAccountStatus struct {
 	// +kubebuilder:validation:MaxLength=256
 	LastHandledRediscoverAt string `json:"lastHandledRediscoverAt,omitempty"`
 
-	// rediscovered is a human-readable result of the last rediscovery. At most 1024
-	// characters.
+	// rediscovered is a human-readable result of the last rediscovery. While a region does not
+	// answer, it names the region, and lastHandledRediscoverAt is not set. At most 1024 characters.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Rediscovered string `json:"rediscovered,omitempty"`

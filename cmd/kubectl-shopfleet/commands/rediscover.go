@@ -126,18 +126,23 @@ func (r *rediscover) request(ctx context.Context, hub *cluster, account *v1.Clou
 }
 
 func (r *rediscover) awaitSearch(ctx context.Context, hub *cluster, accounts []v1.CloudAccount, token string) error {
-	names := make([]string, 0, len(accounts))
+	names, former := make([]string, 0, len(accounts)), map[string]string{}
 	for i := range accounts {
 		names = append(names, accounts[i].Name)
+		former[accounts[i].Name] = accounts[i].Status.Rediscovered
 	}
 	return r.await(ctx, hub, awaiting{
 		resource: "cloudaccount", list: &v1.CloudAccountList{}, names: names, wait: r.wait,
 		progress: func(o client.Object) progress {
 			account, ok := o.(*v1.CloudAccount)
-			if !ok || account.Status.LastHandledRediscoverAt != token {
+			switch {
+			case !ok || account.Status.LastHandledRediscoverAt != token && account.Status.Rediscovered == former[account.Name]:
 				return progress{text: "searching"}
+			case account.Status.LastHandledRediscoverAt != token: // A region does not answer.
+				return progress{text: "searching: " + account.Status.Rediscovered}
+			default:
+				return progress{text: account.Status.Rediscovered, done: true}
 			}
-			return progress{text: account.Status.Rediscovered, done: true}
 		},
 	})
 }

@@ -13,6 +13,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cloud"
+	"github.com/shopfleet/shopfleet/hub/data/steps"
 )
 
 // found is the result of listing an account.
@@ -20,11 +21,24 @@ type found struct {
 	account  *v1.CloudAccount
 	snapshot []cloud.Snapshot
 	now      time.Time
+	// unlisted are why regions, or the bucket, could not be listed.
+	unlisted []steps.Result
 	// dumps are the Backups to create for unknown dumps.
 	dumps []v1.Backup
 	// known counts the dumps that have a Backup, unread those with an invalid manifest,
 	// and more those beyond the limit of one pass.
 	known, unread, more int
+}
+
+// wait returns when to list again what did not answer; 0 if there is nothing to wait for.
+func (f found) wait() time.Duration {
+	var shortest time.Duration
+	for _, result := range f.unlisted {
+		if !result.Fatal && (shortest == 0 || result.Wait < shortest) {
+			shortest = result.Wait
+		}
+	}
+	return shortest
 }
 
 // assemble groups snapshots into Backups, sorted by namespace and name. It counts

@@ -7,6 +7,9 @@
 //   - It handles the annotation ecommerce.io/rediscover-at of a CloudAccount: it lists
 //     snapshots in the account's regions, groups them by their tags, and creates each
 //     missing Backup together with its status.
+//   - A region that does not answer keeps nothing of the others: a Backup that is complete
+//     without it is created, the result names the region, and the request is handled once
+//     it answers. What it has of these Backups is added to them then, as copies.
 //   - It also lists the account's bucket: every prefix with a manifest is a dump. A
 //     manifest that is unreadable or in the wrong place is counted and skipped.
 //   - With the annotation ecommerce.io/rediscover-hub it looks for backups of a former
@@ -14,8 +17,8 @@
 //
 // # Non-goals
 //
-// It changes nothing in a cloud and leaves existing Backups unchanged. It creates
-// nothing if a list is incomplete.
+// It changes nothing in a cloud. Of existing Backups it changes only those that it has created, and adds
+// copies to them. It creates nothing of a region, or of a bucket, whose list is incomplete.
 //
 // # Trade-offs
 //

@@ -97,12 +97,6 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	if result.Stops() && !result.Fatal {
-		if err := r.recordResult(ctx, account, account.Status.LastHandledRediscoverAt, result.Message); client.IgnoreNotFound(err) != nil && !apierrors.IsConflict(err) {
-			return reconcile.Result{}, err
-		}
-		return r.options.Waits.Later(result.Wait), nil
-	}
 	summary := result.Message
 	if !result.Stops() {
 		var made int
@@ -113,12 +107,19 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 			return r.options.Waits.Later(continueDelay), nil // The created ones are skipped then.
 		}
 	}
+	if wait := f.wait(); wait > 0 {
+		err := r.recordResult(ctx, account, account.Status.LastHandledRediscoverAt, summary)
+		if client.IgnoreNotFound(err) != nil && !apierrors.IsConflict(err) {
+			return reconcile.Result{}, err
+		}
+		return r.options.Waits.Later(wait), nil
+	}
 	err = client.IgnoreNotFound(r.recordResult(ctx, account, requested, summary))
 	return r.conflicts.Retry(r.options.Waits, request, reconcile.Result{}, err)
 }
 
-// list lists the hub's snapshots in all regions of the account, and the dumps in its
-// bucket.
+// list lists the hub's snapshots in all regions of the account, and the dumps in its bucket. What does
+// not answer is noted, and keeps nothing of the rest.
 func (r *Reconciler) list(ctx context.Context, account *v1.CloudAccount) (found, steps.Result, error) {
 	f := found{account: account, now: r.options.Clock.Now()}
 	owner := cloud.Owner{Hub: r.options.HubUID}
@@ -132,42 +133,16 @@ func (r *Reconciler) list(ctx context.Context, account *v1.CloudAccount) (found,
 	if len(regions) == 0 && account.Spec.ObjectStorage == nil {
 		return f, steps.Fail(v1.ReasonProviderUnknown, "no region is known: set spec.regions, or register a member that references this account"), nil
 	}
-	if result := r.listSnapshots(ctx, &f, owner, regions); result.Stops() {
-		if s := account.Spec.ObjectStorage; s == nil || s.Endpoint == "" {
-			return f, result, nil
-		}
-		// The credentials may belong to another S3-compatible service.
-		f.snapshot = nil
-	}
+	r.listSnapshots(ctx, &f, owner, regions)
 	result, err := r.listDumps(ctx, &f, owner)
-	return f, result, err
-}
-
-// listSnapshots lists the snapshots in all regions.
-func (r *Reconciler) listSnapshots(ctx context.Context, f *found, owner cloud.Owner, regions []string) steps.Result {
-	account := f.account
-	seen := map[string]bool{}
-	for _, region := range regions {
-		session, err := r.options.Accounts.Session(ctx, account.Name, region)
-		if err != nil {
-			return steps.FromError(err, "connecting to the cloud in "+region)
-		}
-		count := 0
-		for s, err := range session.Snapshots.ListSnapshots(ctx, owner) {
-			if err != nil {
-				return steps.FromError(err, "listing the snapshots in "+region)
-			}
-			if count++; count > maxSnapshots {
-				return steps.Fail(v1.ReasonQuotaExceeded, "there are more than %d snapshots in %s: delete those that are not needed", maxSnapshots, region)
-			}
-			// Global snapshots are listed in every region.
-			if !seen[s.Ref.ID] {
-				seen[s.Ref.ID] = true
-				f.snapshot = append(f.snapshot, s)
-			}
-		}
+	if err != nil {
+		return f, steps.Result{}, err
 	}
-	return steps.Result{}
+	if result.Stops() {
+		f.dumps, f.known, f.unread, f.more = nil, 0, 0, 0 // The newest of each name is not known.
+		f.unlisted = append(f.unlisted, result)
+	}
+	return f, steps.Result{}, nil
 }
 
 // regions returns the regions to list: the regions of the spec, otherwise the regions of members
@@ -205,32 +180,63 @@ func (r *Reconciler) regions(ctx context.Context, account *v1.CloudAccount) ([]s
 	return slices.Sorted(maps.Keys(found)), nil
 }
 
+// counts counts the Backups and snapshots of one pass by what became of them.
+type counts struct {
+	made, known, completed, incomplete, withoutNamespace, left int
+}
+
 // createBackups creates the missing Backups, and returns a summary for the status.
 func (r *Reconciler) createBackups(ctx context.Context, f found) (summary string, made int, err error) {
 	backups, left := assemble(f)
-	known, withoutNamespace := f.known, 0
+	n := counts{known: f.known, left: left}
+	if len(f.unlisted) > 0 { // The rest of them may be where nothing could be listed.
+		all := len(backups)
+		backups = slices.DeleteFunc(backups, func(b v1.Backup) bool { return b.Status.Phase == v1.BackupFailed })
+		n.incomplete = all - len(backups)
+	}
 	backups = append(backups, f.dumps...)
 	for i := range backups {
-		switch err := r.createOne(ctx, &backups[i]); {
-		case err == nil:
-			made++
-		case apierrors.IsAlreadyExists(err):
-			known++
-		case apierrors.IsNotFound(err), apierrors.IsForbidden(err):
-			withoutNamespace++ // The namespace does not exist or is terminating.
-		case apierrors.IsInvalid(err):
-			left++ // The tags are invalid.
-		default:
-			return "", made, fmt.Errorf("creating backup %q: %w", backups[i].Name, err)
+		if err := r.count(ctx, &backups[i], &n); err != nil {
+			return "", n.made, err
 		}
 	}
-	words := []string{fmt.Sprintf("%d backups rediscovered, %d already known", made, known)}
+	return n.summary(f), n.made, nil
+}
+
+// count creates a Backup, or completes it, and counts it.
+func (r *Reconciler) count(ctx context.Context, b *v1.Backup, n *counts) error {
+	wanted := b.Status
+	switch err := r.createOne(ctx, b); {
+	case err == nil:
+		n.made++
+	case apierrors.IsAlreadyExists(err):
+		n.known++
+		added, err := r.complete(ctx, b, wanted)
+		if added {
+			n.completed++
+		}
+		return err
+	case apierrors.IsNotFound(err), apierrors.IsForbidden(err):
+		n.withoutNamespace++ // The namespace does not exist or is terminating.
+	case apierrors.IsInvalid(err):
+		n.left++ // The tags are invalid.
+	default:
+		return fmt.Errorf("creating backup %q: %w", b.Name, err)
+	}
+	return nil
+}
+
+// summary returns what is said of a pass.
+func (n counts) summary(f found) string {
+	words := []string{fmt.Sprintf("%d backups rediscovered, %d already known", n.made, n.known)}
 	for _, more := range []struct {
 		count  int
 		format string
 	}{
-		{withoutNamespace, "%d in namespaces that do not exist"},
-		{left, "%d snapshots lack tags"},
+		{n.completed, "%d of these got more copies"},
+		{n.incomplete, "%d incomplete ones are left out"},
+		{n.withoutNamespace, "%d in namespaces that do not exist"},
+		{n.left, "%d snapshots lack tags"},
 		{f.unread, "%d dump manifests are unreadable"},
 		{f.more, "%d more dumps were not processed"},
 	} {
@@ -238,7 +244,11 @@ func (r *Reconciler) createBackups(ctx context.Context, f found) (summary string
 			words = append(words, fmt.Sprintf(more.format, more.count))
 		}
 	}
-	return strings.Join(words, ", "), made, nil
+	summary := strings.Join(words, ", ")
+	for _, result := range f.unlisted {
+		summary += "; " + result.Message
+	}
+	return v1.Excerpt(summary, steps.MaxMessage)
 }
 
 // createOne creates a Backup and then its status. A Backup that has no status yet,
