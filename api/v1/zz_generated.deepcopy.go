@@ -343,6 +343,11 @@ func (in *BackupStatus) DeepCopyInto(out *BackupStatus) {
 			(*in)[i].DeepCopyInto(&(*out)[i])
 		}
 	}
+	if in.Retention != nil {
+		in, out := &in.Retention, &out.Retention
+		*out = new(Retention)
+		(*in).DeepCopyInto(*out)
+	}
 	if in.Steps != nil {
 		in, out := &in.Steps, &out.Steps
 		*out = make([]StepStatus, len(*in))

@@ -63,7 +63,7 @@ func (w *work) readSource(ctx context.Context) (steps.Result, error) {
 	if app.IsDatabaseLost(member.Name) {
 		return dump.Lost(w.backup), nil
 	}
-	s.AppUID = string(app.UID)
+	s.AppUID, s.Retention = string(app.UID), app.Spec.Database.Backup.Retention.DeepCopy()
 	if w.backup.Spec.Method != v1.BackupDump {
 		s.Account = member.Spec.CloudAccountRef.Name
 	}

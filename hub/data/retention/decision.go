@@ -27,6 +27,9 @@ func newPruning(now time.Time, catalog Catalog, policy Policy) pruning {
 		}
 		return strings.Compare(b.Name, a.Name)
 	})
+	if policy.Ended && p.isOver(sorted) {
+		policy.KeepLast, p.policy.KeepLast = 1, 1
+	}
 	var (
 		good             int
 		failed, verified bool
@@ -35,6 +38,10 @@ func newPruning(now time.Time, catalog Catalog, policy Policy) pruning {
 	)
 	for _, b := range sorted {
 		switch {
+		case b.failed() && policy.Ended:
+			if good == 0 {
+				p.rank(b, "no newer successful one is left")
+			}
 		case b.failed() && !failed:
 			p.rank(b, "the newest failed one, for diagnosis")
 			failed = true
@@ -62,6 +69,13 @@ func newPruning(now time.Time, catalog Catalog, policy Policy) pruning {
 		}
 	}
 	return p
+}
+
+// isOver reports whether the newest successful backup, if there is one, has passed its retention. Until then, backups that
+// are made no more may begin again.
+func (p pruning) isOver(sorted []Backup) bool {
+	i := slices.IndexFunc(sorted, Backup.good)
+	return i < 0 || p.now.After(p.expiry(sorted[i]))
 }
 
 // rankIn ranks a backup in each wanted place that it is in. In counts the newer successful ones there.
@@ -127,6 +141,8 @@ func (p pruning) whyDeleted(b Backup) string {
 		return fmt.Sprintf("failed more than %s ago", p.policy.FailedAfter)
 	case b.missing():
 		return fmt.Sprintf("lost in the cloud and older than %d days", p.policy.KeepDays)
+	case p.policy.Ended:
+		return fmt.Sprintf("older than %d days, and no more backups are made", p.policy.KeepDays)
 	}
 	return fmt.Sprintf("older than %d days and not one of the %d newest", p.policy.KeepDays, p.policy.KeepLast)
 }

@@ -25,7 +25,7 @@ func newHoard(t testing.TB, r *rand.Rand) hoard {
 		catalog: Catalog{Wanted: [][]string{nil, {"east"}, {"east", "west"}}[r.IntN(3)]},
 		policy: Policy{
 			KeepLast: r.IntN(6) - 1, KeepDays: r.IntN(40) - 1, MaxDeletions: r.IntN(12) - 1,
-			FailedAfter: time.Duration(r.IntN(60)-1) * 24 * time.Hour,
+			FailedAfter: time.Duration(r.IntN(60)-1) * 24 * time.Hour, Ended: r.IntN(3) == 0,
 		},
 	}
 	if r.IntN(4) == 0 {
@@ -176,7 +176,7 @@ func (h hoard) newest(_ *rand.Rand, r Result) string {
 		}
 	}
 	failed := func(b Backup) bool { return b.State == StateFailed }
-	if slices.ContainsFunc(gone, failed) {
+	if slices.ContainsFunc(gone, failed) && !h.policy.Ended {
 		all := slices.DeleteFunc(slices.Clone(h.catalog.Backups), func(b Backup) bool { return !failed(b) })
 		last := slices.MaxFunc(all, func(a, b Backup) int { return a.CreatedAt.Compare(b.CreatedAt) })
 		if slices.ContainsFunc(gone, func(b Backup) bool { return b.Name == last.Name }) {
@@ -200,7 +200,7 @@ func (h hoard) earned(_ *rand.Rand, r Result) string {
 			return "failed too recently: " + g.Name
 		case g.State != StateFailed && h.now.Sub(g.TakenAt) <= time.Duration(h.policy.KeepDays)*24*time.Hour:
 			return "too young: " + g.Name
-		case g.State == StateCompleted && newer < max(h.policy.KeepLast, 1)-1:
+		case g.State == StateCompleted && newer < max(h.policy.KeepLast, 1)-1 && !h.policy.Ended:
 			return "one of the newest: " + g.Name // Less one for those of the same age.
 		}
 	}
@@ -213,7 +213,11 @@ func (h hoard) monotone(r *rand.Rand, pruned Result) string {
 		h.now = h.now.Add(time.Duration(r.IntN(20*24*3600)) * time.Second)
 		later := h.result()
 		for _, v := range pruned.Delete {
-			if !slices.Contains(later.Delete, v) {
+			// What no more backups are made of may have others come first, once fewer of them are kept.
+			waits := h.policy.Ended && slices.ContainsFunc(later.Keep, func(k Decision) bool {
+				return k.Name == v.Name && strings.HasPrefix(k.Reason, "expired; deleted later")
+			})
+			if !slices.Contains(later.Delete, v) && !waits {
 				return fmt.Sprintf("%s is kept at %s", v.Name, h.now)
 			}
 		}

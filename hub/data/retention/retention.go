@@ -85,6 +85,9 @@ type Policy struct {
 	MaxDeletions int
 	// FailedAfter is the age at which failed backups are deleted; 0 or less means never.
 	FailedAfter time.Duration
+	// Ended means that no more backups are made: KeepLast counts as 1 once the newest successful one is
+	// older than KeepDays, and a failed one is kept only while no newer successful one is left.
+	Ended bool
 }
 
 // PolicyOf returns the policy of a spec, with defaults for omitted fields.
@@ -128,7 +131,8 @@ type Result struct {
 // than KeepDays and not one of the KeepLast newest, one that is missing when it is older than
 // KeepDays and a newer successful one of its method is left, a failed one when it is older than
 // FailedAfter. The order of the catalog does not matter. As time advances and nothing
-// else changes, a backup that one result deletes is deleted by every later result.
+// else changes, a backup that one result deletes is deleted by every later result; with
+// Policy.Ended it may have to wait for others that expired earlier.
 func Prune(now time.Time, catalog Catalog, policy Policy) Result {
 	p := newPruning(now, catalog, policy)
 	result := Result{Blocked: catalog.whyBlocked(now)}

@@ -248,3 +248,33 @@ func TestACopyOfAMissingBackupCounts(t *testing.T) {
 		t.Errorf("result (-want +got):\n%s", diff)
 	}
 }
+
+// TestPruneAfterTheEnd checks that of what is not backed up any more only what has a newer good one is deleted.
+func TestPruneAfterTheEnd(t *testing.T) {
+	t.Parallel()
+	east := func(b *Backup) { b.Places = []string{"east"} }
+	for name, tt := range map[string]struct {
+		catalog      Catalog
+		keep, delete string
+	}{
+		"the only one":            {complete(old(t, "a", 4000)), "a", ""},
+		"the newest":              {complete(old(t, "a", 50), old(t, "b", 51), old(t, "c", 52)), "a", "c b"},
+		"not for long":            {complete(old(t, "a", 30), old(t, "b", 50), old(t, "c", 51)), "a b c", ""},
+		"a failed one since":      {complete(old(t, "f", 1, in(StateFailed)), old(t, "a", 50), old(t, "b", 51)), "a f", "b"},
+		"the newest verified":     {complete(old(t, "a", 50), old(t, "b", 51, verified), old(t, "c", 52, verified)), "a b", "c"},
+		"the newest in a place":   {Catalog{Wanted: []string{"east"}, Backups: []Backup{old(t, "a", 50), old(t, "b", 51, east), old(t, "c", 52, east)}}, "a b", "c"},
+		"a failed one, and no":    {complete(old(t, "f", 50, in(StateFailed)), old(t, "a", 51)), "a f", ""},
+		"a failed one, and a new": {complete(old(t, "f", 50, in(StateFailed)), old(t, "a", 49)), "a", "f"},
+		"failed ones alone":       {complete(old(t, "f", 50, in(StateFailed)), old(t, "g", 49, in(StateFailed))), "f g", ""},
+	} {
+		p := policy()
+		p.KeepLast, p.Ended = 7, true
+		result := Prune(utc(t, today), tt.catalog, p)
+		if got := namesOf(result.Keep); got != tt.keep {
+			t.Errorf("%s: keeps %q, want %q", name, got, tt.keep)
+		}
+		if got := namesOf(result.Delete); got != tt.delete {
+			t.Errorf("%s: deletes %q, want %q", name, got, tt.delete)
+		}
+	}
+}

@@ -152,9 +152,10 @@ func newestFailed(mine []*v1.Backup) *v1.Backup {
 // isGood reports whether a Backup was successful, and the cloud still has it.
 func isGood(b *v1.Backup) bool { return b.Status.Phase.IsSuccessful() && !b.IsMissing() }
 
-// catalog returns the input of the retention decision about the Backups of one cluster and method.
-func (in input) catalog(c clusterMethod, mine []*v1.Backup) retention.Catalog {
-	out := retention.Catalog{Skews: in.skews, Wanted: in.wanted(c)}
+// catalog returns the input of the retention decision about the Backups of one cluster and method, which should also be in
+// the wanted places.
+func (in input) catalog(mine []*v1.Backup, wanted []string) retention.Catalog {
+	out := retention.Catalog{Skews: in.skews, Wanted: wanted}
 	for _, b := range mine {
 		entry := retention.Backup{
 			Name: b.Name, CreatedAt: b.CreationTimestamp.Time, State: stateOf(b), Pinned: in.pinned(b),

@@ -24,6 +24,7 @@ const deletionRetry = time.Minute
 
 // input holds the facts that a Decision is made from.
 type input struct {
+	// app is nil once the application is gone.
 	app     *v1.EcommerceApp
 	members map[string]*v1.MemberCluster
 	// compared is true for the clusters that have nothing of the application that the hub does
@@ -145,6 +146,7 @@ func decide(in input) Decision {
 		// If dumps are made, older snapshots are kept.
 		all = append(all, in.cluster(&decision, when, clusterMethod{entry.Name, method})...)
 	}
+	in.pruneEnded(&decision)
 	if newer := in.newerIn(); newer != "" {
 		all = append(all, problem{v1.ReasonPruningHeld, "old backups are not deleted: " + newer + " has a newer copy or a recorded deletion"})
 	}

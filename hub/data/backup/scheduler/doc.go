@@ -13,6 +13,9 @@
 //     cluster. It sets spec.deletion: Delete on a Backup and then deletes it, so that its
 //     data is deleted too (package hub/data/backup). No other deletion of a Backup
 //     deletes data.
+//   - Retention goes on after an application, its backups or its time in a cluster have ended: with the retention of
+//     its spec, or once it is gone of its newest Backup. When the newest successful Backup has passed keepDays, keepLast
+//     counts as 1: the newest successful one of each method, and in each place, and the newest verified one stay.
 //   - The condition BackupReady of the application reports whether each cluster has a
 //     sufficiently recent backup in each place where it should be, which can be restored, and
 //     why not. It is Unknown, not True, while a cluster waits for its first backup, or a place
@@ -24,8 +27,7 @@
 // The files of dumps are pruned in the member, by its CronJob, with the same retention.
 // Pruning a Backup here deletes its objects in the bucket. Snapshots and dumps do not
 // replace each other, and snapshots that were made before a cluster switched to dumps
-// are kept. Backups of an application that ends (EcommerceApp.Ending) or is gone, or of a
-// cluster that the application was removed from, are kept, because no policy applies to them.
+// are kept while the application is in the cluster. Backups of an application that is gone are kept if none of them has its retention.
 //
 // # Trade-offs
 //

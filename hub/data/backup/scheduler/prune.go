@@ -15,7 +15,7 @@ func (in input) prune(decision *Decision, c clusterMethod, mine []*v1.Backup) []
 		return nil // decide reports it.
 	}
 	policy := retention.PolicyOf(in.app.Spec.Database.Backup.Retention)
-	pruned := retention.Prune(in.now, in.catalog(c, mine), policy)
+	pruned := retention.Prune(in.now, in.catalog(mine, in.wanted(c)), policy)
 	if in.safeMode || in.members[cluster].IsPaused() {
 		if len(pruned.Delete) > 0 {
 			decision.notes = append(decision.notes, cluster+": old backups are not deleted while writes are paused")

@@ -142,23 +142,18 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 
 func (r *Reconciler) reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	app := &v1.EcommerceApp{}
-	if err := r.client.Get(ctx, request.NamespacedName, app); err != nil {
-		if apierrors.IsNotFound(err) {
-			r.options.Metrics.forget(request.NamespacedName)
-		}
-		return reconcile.Result{}, err
-	}
-	if len(app.Status.Clusters) == 0 && !app.Ending() {
-		// Not placed yet: writing would conflict with the placement.
-		r.options.Metrics.forget(request.NamespacedName)
-		return reconcile.Result{}, nil
-	}
-	if app.Ending() || !enabled(app) {
-		r.options.Metrics.forget(request.NamespacedName)
+	switch err := r.client.Get(ctx, request.NamespacedName, app); {
+	case apierrors.IsNotFound(err):
+		return r.afterEnd(ctx, request.NamespacedName, nil)
+	case err != nil:
+		return reconcile.Result{}, fmt.Errorf("getting the application: %w", err)
+	case app.Ending() || !enabled(app) && len(app.Status.Clusters) > 0:
 		r.publishDisabled(app)
-		return reconcile.Result{}, nil
+		return r.afterEnd(ctx, request.NamespacedName, app)
+	case len(app.Status.Clusters) == 0: // Writing would conflict with the placement.
+		return r.afterEnd(ctx, request.NamespacedName, app)
 	}
-	in, err := r.observe(ctx, app)
+	in, err := r.observe(ctx, request.NamespacedName, app)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
@@ -178,6 +173,21 @@ func (r *Reconciler) reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	r.publish(app, decision)
 	return reconcile.Result{RequeueAfter: min(max(decision.RequeueAt.Sub(in.now), time.Second), r.options.Waits.Scaled(maxInterval))}, nil
+}
+
+// afterEnd prunes the Backups of applications that have no schedule, or are gone: then app is nil.
+func (r *Reconciler) afterEnd(ctx context.Context, key client.ObjectKey, app *v1.EcommerceApp) (reconcile.Result, error) {
+	r.options.Metrics.forget(key)
+	in, err := r.observe(ctx, key, app)
+	if err != nil || len(in.backups) == 0 {
+		return reconcile.Result{}, err
+	}
+	decision := Decision{}
+	in.pruneEnded(&decision)
+	if err := r.act(ctx, app, in, decision); err != nil {
+		return reconcile.Result{}, err
+	}
+	return reconcile.Result{RequeueAfter: r.options.Waits.Scaled(maxInterval)}, nil
 }
 
 // act carries out a Decision.
@@ -210,32 +220,23 @@ func (r *Reconciler) act(ctx context.Context, app *v1.EcommerceApp, in input, de
 	return nil
 }
 
-// observe reads the input of the Decision.
-func (r *Reconciler) observe(ctx context.Context, app *v1.EcommerceApp) (input, error) {
+// observe reads the input of the Decision about an application, which is nil once it is gone.
+func (r *Reconciler) observe(ctx context.Context, key client.ObjectKey, app *v1.EcommerceApp) (input, error) {
 	in := input{
 		app: app, now: r.options.Clock.Now(), waits: r.options.Waits, safeMode: r.options.SafeMode,
 		members: map[string]*v1.MemberCluster{}, compared: map[string]bool{}, copied: map[string]v1.CopiedServer{}, skews: map[string]time.Duration{},
 		buckets: map[string]bool{},
 	}
 	in.pastStart = in.now.Sub(r.started()) > startGrace
-	for _, entry := range app.Status.Clusters {
-		member := &v1.MemberCluster{} // Only read.
-		err := r.client.Get(ctx, client.ObjectKey{Name: entry.Name}, member, client.UnsafeDisableDeepCopy)
-		switch {
-		case err == nil:
-			in.members[entry.Name] = member
-			if in.buckets[entry.Name], err = r.hasBucket(ctx, member); err != nil {
+	if app != nil {
+		for _, entry := range app.Status.Clusters {
+			if err := r.observeCluster(ctx, &in, entry.Name); err != nil {
 				return input{}, err
 			}
-		case !apierrors.IsNotFound(err):
-			return input{}, fmt.Errorf("getting member %q: %w", entry.Name, err)
-		}
-		if in.compared[entry.Name], in.copied[entry.Name], err = r.options.Compared(ctx, app, entry.Name); err != nil {
-			return input{}, err
 		}
 	}
 	list := &v1.BackupList{}
-	if err := r.client.List(ctx, list, client.InNamespace(app.Namespace), client.MatchingFields{backupsByApp: app.Name}, client.UnsafeDisableDeepCopy); err != nil {
+	if err := r.client.List(ctx, list, client.InNamespace(key.Namespace), client.MatchingFields{backupsByApp: key.Name}, client.UnsafeDisableDeepCopy); err != nil {
 		return input{}, fmt.Errorf("listing backups: %w", err)
 	}
 	in.backups = list.Items
@@ -244,13 +245,47 @@ func (r *Reconciler) observe(ctx context.Context, app *v1.EcommerceApp) (input, 
 		if ahead, known := r.options.Skew(account); known {
 			in.skews[account] = ahead
 		}
+		// The cluster may have been left.
+		if err := r.observeMember(ctx, &in, in.backups[i].Spec.ClusterRef.Name); err != nil {
+			return input{}, err
+		}
 	}
 	restores := &v1.RestoreList{}
-	if err := r.client.List(ctx, restores, client.InNamespace(app.Namespace), client.UnsafeDisableDeepCopy); err != nil {
+	if err := r.client.List(ctx, restores, client.InNamespace(key.Namespace), client.UnsafeDisableDeepCopy); err != nil {
 		return input{}, fmt.Errorf("listing restores: %w", err)
 	}
 	in.restores = restores.Items
 	return in, nil
+}
+
+// observeMember reads a member, unless it was read.
+func (r *Reconciler) observeMember(ctx context.Context, in *input, cluster string) error {
+	if in.members[cluster] != nil {
+		return nil
+	}
+	member := &v1.MemberCluster{} // Only read.
+	err := r.client.Get(ctx, client.ObjectKey{Name: cluster}, member, client.UnsafeDisableDeepCopy)
+	switch {
+	case err == nil:
+		in.members[cluster] = member
+	case !apierrors.IsNotFound(err):
+		return fmt.Errorf("getting member %q: %w", cluster, err)
+	}
+	return nil
+}
+
+// observeCluster reads what a Decision depends on in a cluster that the application is in.
+func (r *Reconciler) observeCluster(ctx context.Context, in *input, cluster string) (err error) {
+	if err := r.observeMember(ctx, in, cluster); err != nil {
+		return err
+	}
+	if member := in.members[cluster]; member != nil {
+		if in.buckets[cluster], err = r.hasBucket(ctx, member); err != nil {
+			return err
+		}
+	}
+	in.compared[cluster], in.copied[cluster], err = r.options.Compared(ctx, in.app, cluster)
+	return err
 }
 
 // hasBucket reports whether the CloudAccount of a member has a bucket.
