@@ -84,6 +84,12 @@ type BackupStatus struct {
 	// +kubebuilder:validation:MaxLength=64
 	AppUID string `json:"appUID,omitempty"`
 
+	// hubUID is the UID of the hub whose tag the snapshots carry, or below whose prefix the dump
+	// is. Absent: of this hub. At most 64 characters.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	HubUID string `json:"hubUID,omitempty"`
+
 	// retention is the retention of the application when the backup began. The newest one that
 	// is known applies once the application is deleted.
 	// +optional

@@ -120,7 +120,7 @@ func (c *clouds) setup(ctx context.Context) error {
 		},
 		func(mgr ctrl.Manager) error {
 			return scheduler.Setup(ctx, mgr, scheduler.Options{
-				Recorder: c.recorder, Metrics: c.metrics, Skew: c.accounts.Skew,
+				HubUID: c.hub.uid, Recorder: c.recorder, Metrics: c.metrics, Skew: c.accounts.Skew,
 				SetBackups: c.apps.SetBackups, Compared: c.apps.Dispatcher().Compared, Waits: waits,
 				SafeMode: c.hub.options.SafeMode,
 			})

@@ -1,9 +1,11 @@
 package backup
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -89,8 +91,14 @@ func (a *auditor) Reconcile(ctx context.Context, request reconcile.Request) (rec
 
 // inCloud says of snapshots, and of dumps by their prefix, whether they exist. Those that are not known are left out.
 type inCloud struct {
-	snapshots map[cloud.SnapshotRef]bool
+	snapshots map[cloud.SnapshotRef]seen
 	dumps     map[string]bool
+}
+
+// seen says of a snapshot whether it exists, and whose tag it has then; empty if it is not one of its Backup.
+type seen struct {
+	exists bool
+	hub    string
 }
 
 // isTrue reports whether a condition of an account is True for its current spec.
@@ -104,11 +112,14 @@ func (a *auditor) audit(ctx context.Context, stored *v1.Backup, has inCloud) err
 	w := &work{Reconciler: a.Reconciler, stored: stored, backup: stored.DeepCopy(), now: a.options.Clock.Now()}
 	w.concludeAudit(has.snapshots)
 	lostDump := w.concludeDump(has.dumps)
+	if err := w.concludeLostDump(ctx); err != nil {
+		return err
+	}
 	if err := w.write(ctx); err != nil {
 		return err
 	}
 	if w.backup.IsMissing() && !stored.IsMissing() {
-		a.options.Recorder.Eventf(w.backup, nil, corev1.EventTypeWarning, v1.ReasonSnapshotMissing, "Audit", "%s", w.backup.Status.Message)
+		a.options.Recorder.Eventf(w.backup, nil, corev1.EventTypeWarning, readyOf(w.backup).Reason, "Audit", "%s", w.backup.Status.Message)
 	}
 	if lostDump {
 		a.options.Recorder.Eventf(w.backup, nil, corev1.EventTypeWarning, v1.ReasonDumpMissing, "Audit", dumpLost)
@@ -118,10 +129,10 @@ func (a *auditor) audit(ctx context.Context, stored *v1.Backup, has inCloud) err
 
 // compare returns which snapshots of Backups exist and which do not, without those that are not known. All is false if
 // there are more to look at soon.
-func (a *auditor) compare(ctx context.Context, account *v1.CloudAccount, backups []v1.Backup) (has map[cloud.SnapshotRef]bool, all bool) {
-	has, all = map[cloud.SnapshotRef]bool{}, true
+func (a *auditor) compare(ctx context.Context, account *v1.CloudAccount, backups []v1.Backup) (has map[cloud.SnapshotRef]seen, all bool) {
+	has, all = map[cloud.SnapshotRef]seen{}, true
 	checked := false
-	for region, snapshots := range a.byRegion(backups) {
+	for region, snapshots := range listOnce(&account.Spec, a.byRegion(backups)) {
 		say := func(err error) {
 			log.FromContext(ctx).Info("Backups are not compared with the cloud", "account", account.Name, "region", region, "cause", err.Error())
 		}
@@ -138,7 +149,7 @@ func (a *auditor) compare(ctx context.Context, account *v1.CloudAccount, backups
 			}
 			checked = true
 		}
-		listed, err := a.list(ctx, session)
+		listed, err := a.list(ctx, session, snapshots)
 		if err != nil {
 			say(err)
 			continue
@@ -173,33 +184,58 @@ func checkIdentity(ctx context.Context, session cloud.Session, account *v1.Cloud
 	return err
 }
 
+// audited is a snapshot of a Backup, which has a hub and an application.
+type audited struct {
+	*v1.CloudSnapshot
+
+	owner cloud.Owner
+}
+
+func (s audited) ref() cloud.SnapshotRef { return cloud.SnapshotRef{Region: s.Region, ID: s.ID} }
+
 // byRegion returns the snapshots of Backups by their region, without those that were completed just now, which a cloud may
 // not show everywhere yet.
-func (a *auditor) byRegion(backups []v1.Backup) map[string][]*v1.CloudSnapshot {
-	regions := map[string][]*v1.CloudSnapshot{}
+func (a *auditor) byRegion(backups []v1.Backup) map[string][]audited {
+	regions := map[string][]audited{}
 	for i := range backups {
-		if at := backups[i].Status.CompletionTime; at == nil || a.options.Clock.Now().Sub(at.Time) < a.options.Waits.Scaled(duplicateWindow) {
+		s := &backups[i].Status
+		if at := s.CompletionTime; at == nil || a.options.Clock.Now().Sub(at.Time) < a.options.Waits.Scaled(duplicateWindow) {
 			continue
 		}
 		for _, c := range completed(&backups[i]) {
-			regions[c.Region] = append(regions[c.Region], c)
+			regions[c.Region] = append(regions[c.Region], audited{c, cloud.Owner{Hub: s.HubUID, App: s.AppUID}})
 		}
 	}
 	return regions
 }
 
+// listOnce puts the snapshots of all regions into one, which may be used, if each list has those of all.
+func listOnce(account *v1.CloudAccountSpec, regions map[string][]audited) map[string][]audited {
+	if csi.CapabilitiesOf(account.Provider).Copy != csi.CopyByLocation || len(regions) < 2 {
+		return regions
+	}
+	sorted := slices.Sorted(maps.Keys(regions))
+	one := sorted[max(slices.IndexFunc(sorted, func(region string) bool {
+		return len(account.Regions) == 0 || slices.Contains(account.Regions, region)
+	}), 0)]
+	var all []audited
+	for _, region := range sorted {
+		all = append(all, regions[region]...)
+	}
+	return map[string][]audited{one: all}
+}
+
 // unlisted notes the snapshots that are in a list, and returns the others: those that were there, and those that are
 // missing already.
-func unlisted(snapshots []*v1.CloudSnapshot, listed map[string]bool, has map[cloud.SnapshotRef]bool) (fresh, missing []cloud.SnapshotRef) {
+func unlisted(snapshots []audited, listed map[string]string, has map[cloud.SnapshotRef]seen) (fresh, missing []audited) {
 	for _, c := range snapshots {
-		ref := cloud.SnapshotRef{Region: c.Region, ID: c.ID}
-		switch {
-		case listed[c.ID]:
-			has[ref] = true
+		switch hub := listed[c.ID]; {
+		case hub != "":
+			has[c.ref()] = seen{exists: true, hub: hub}
 		case c.State == v1.SnapshotMissing:
-			missing = append(missing, ref)
+			missing = append(missing, c)
 		default:
-			fresh = append(fresh, ref)
+			fresh = append(fresh, c)
 		}
 	}
 	return fresh, missing
@@ -207,29 +243,40 @@ func unlisted(snapshots []*v1.CloudSnapshot, listed map[string]bool, has map[clo
 
 // lookFor looks at snapshots that are not in the list, as those that lost their tags or are of another hub are
 // not, and notes which exist. An error other than that one does not exist says nothing, and ends it.
-func lookFor(ctx context.Context, session cloud.Session, refs []cloud.SnapshotRef, has map[cloud.SnapshotRef]bool) error {
-	for _, ref := range refs[:min(len(refs), maxLooks)] {
+func lookFor(ctx context.Context, session cloud.Session, wanted []audited, has map[cloud.SnapshotRef]seen) error {
+	for _, c := range wanted[:min(len(wanted), maxLooks)] {
 		ctx, cancel := context.WithTimeout(ctx, getTimeout)
-		_, err := session.Snapshots.GetSnapshot(ctx, ref)
+		found, err := session.Snapshots.GetSnapshot(ctx, c.ref())
 		cancel()
 		if err != nil && cloud.ClassOf(err) != cloud.ClassNotFound {
 			return err
 		}
-		has[ref] = err == nil
+		is := seen{exists: err == nil}
+		if found.Tags[cloud.TagApp] == c.owner.App {
+			is.hub = found.Tags[cloud.TagHub]
+		}
+		has[c.ref()] = is
 	}
 	return nil
 }
 
-// list returns the IDs of the hub's snapshots in the region of a session.
-func (a *auditor) list(ctx context.Context, session cloud.Session) (map[string]bool, error) {
+// list returns the hubs of the snapshots in the region of a session, by their ID: of this hub, and of those whose snapshots
+// are looked for.
+func (a *auditor) list(ctx context.Context, session cloud.Session, snapshots []audited) (map[string]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
-	listed := map[string]bool{}
-	for s, err := range session.Snapshots.ListSnapshots(ctx, cloud.Owner{Hub: a.options.HubUID}) {
-		if err != nil {
-			return nil, err
+	hubs := map[string]bool{a.options.HubUID: true}
+	for _, c := range snapshots {
+		hubs[cmp.Or(c.owner.Hub, a.options.HubUID)] = true
+	}
+	listed := map[string]string{}
+	for _, hub := range slices.Sorted(maps.Keys(hubs)) {
+		for s, err := range session.Snapshots.ListSnapshots(ctx, cloud.Owner{Hub: hub}) {
+			if err != nil {
+				return nil, err
+			}
+			listed[s.Ref.ID] = hub
 		}
-		listed[s.Ref.ID] = true
 	}
 	return listed, nil
 }
@@ -250,14 +297,16 @@ func completed(b *v1.Backup) []*v1.CloudSnapshot {
 }
 
 // concludeAudit sets the states of snapshots that are known to exist or not, and the conditions.
-func (w *work) concludeAudit(has map[cloud.SnapshotRef]bool) {
+func (w *work) concludeAudit(has map[cloud.SnapshotRef]seen) {
 	for _, c := range completed(w.backup) {
-		there, known := has[cloud.SnapshotRef{Region: c.Region, ID: c.ID}]
+		is, known := has[cloud.SnapshotRef{Region: c.Region, ID: c.ID}]
+		// One without a hub is of the hub whose tag it has.
+		w.backup.Status.HubUID = cmp.Or(w.backup.Status.HubUID, is.hub)
 		switch {
 		case !known:
-		case there && c.State == v1.SnapshotMissing:
+		case is.exists && c.State == v1.SnapshotMissing:
 			c.State, c.Message = string(cloud.StateReady), ""
-		case !there && c.State != v1.SnapshotMissing:
+		case !is.exists && c.State != v1.SnapshotMissing:
 			c.State, c.Message = v1.SnapshotMissing, "the cloud does not have it any more"
 		}
 	}

@@ -1,20 +1,29 @@
 package backup
 
 import (
+	"cmp"
 	"context"
+	"fmt"
+	"maps"
 	"path"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cloud"
+	"github.com/shopfleet/shopfleet/hub/data/backup/dump"
 	"github.com/shopfleet/shopfleet/hub/data/dumps"
 )
 
-// dumpLost is the message for a dump that was in the bucket.
-const dumpLost = "The bucket does not have all of the dump any more"
+const (
+	// dumpLost is the message for a dump that was in the bucket, and dumpGone for one that is not on its claim either.
+	dumpLost = "The bucket does not have all of the dump any more"
+	dumpGone = "The dump is neither in the bucket nor on its claim any more"
+)
 
 // wasSent reports whether all of a dump is in a bucket, or was.
 func wasSent(b *v1.Backup) bool {
@@ -23,33 +32,41 @@ func wasSent(b *v1.Backup) bool {
 }
 
 // compareDumps returns which dumps are in the bucket of an account, by their prefix. Buckets list what they have, so
-// that one complete list says it for all dumps of the hub. Those that are elsewhere are not known.
+// that one complete list says it for all dumps of a hub: this one, and those whose dumps were taken over. Those that are
+// elsewhere are not known.
 func (a *auditor) compareDumps(ctx context.Context, account string, backups []v1.Backup) map[string]bool {
 	bucket, err := a.options.Accounts.Bucket(ctx, account)
 	if err != nil {
 		return nil
 	}
-	owner := cloud.Owner{Hub: a.options.HubUID}
-	compared := map[string]*v1.DumpFile{}
+	compared := map[string]map[string]*v1.DumpFile{} // By hub, and by prefix.
 	for i := range backups {
 		b := &backups[i]
 		// Without a location, it may be in another bucket of the name.
-		if wasSent(b) && b.Status.Dump.Object.Location != "" && bucket.Has(b.Status.Dump.Object) && dumps.Owns(owner, b.Status.Dump.Object.Prefix) {
-			compared[b.Status.Dump.Object.Prefix] = b.Status.Dump
+		if !wasSent(b) || b.Status.Dump.Object.Location == "" || !bucket.Has(b.Status.Dump.Object) {
+			continue
 		}
-	}
-	if len(compared) == 0 {
-		return nil
-	}
-	listed, err := listDumps(ctx, bucket, dumps.Root(owner), compared)
-	if err != nil {
-		log.FromContext(ctx).Info("Dumps are not compared with their bucket", "account", account, "cause", err.Error())
-		return nil
+		prefix := b.Status.Dump.Object.Prefix
+		hub := dumps.HubOf(prefix)
+		if hub == "" {
+			continue
+		}
+		if compared[hub] == nil {
+			compared[hub] = map[string]*v1.DumpFile{}
+		}
+		compared[hub][prefix] = b.Status.Dump
 	}
 	has := map[string]bool{}
-	for prefix, file := range compared {
-		if whole, err := dumps.AreListed(listed, file); err == nil {
-			has[prefix] = whole
+	for _, hub := range slices.Sorted(maps.Keys(compared)) {
+		listed, err := listDumps(ctx, bucket, dumps.Root(cloud.Owner{Hub: hub}), compared[hub])
+		if err != nil {
+			log.FromContext(ctx).Info("Dumps are not compared with their bucket", "account", account, "hub", hub, "cause", err.Error())
+			continue
+		}
+		for prefix, file := range compared[hub] {
+			if whole, err := dumps.AreListed(listed, file); err == nil {
+				has[prefix] = whole
+			}
 		}
 	}
 	return has
@@ -78,6 +95,7 @@ func (w *work) concludeDump(has map[string]bool) (lost bool) {
 		return false
 	}
 	o := w.backup.Status.Dump.Object
+	w.backup.Status.HubUID = cmp.Or(w.backup.Status.HubUID, dumps.HubOf(o.Prefix))
 	there, known := has[o.Prefix]
 	switch {
 	case known && !there && o.State == v1.DumpSent:
@@ -91,4 +109,30 @@ func (w *work) concludeDump(has map[string]bool) (lost bool) {
 		}
 	}
 	return false
+}
+
+// concludeLostDump sets the condition Ready of a dump that is missing in its bucket, and that a later one removed from its
+// claim.
+func (w *work) concludeLostDump(ctx context.Context) error {
+	if !wasSent(w.backup) {
+		return nil
+	}
+	gone := false
+	if w.backup.Status.Dump.Object.State == v1.DumpMissing {
+		list := &v1.BackupList{}
+		if err := w.client.List(ctx, list, client.InNamespace(w.backup.Namespace), client.UnsafeDisableDeepCopy); err != nil {
+			return fmt.Errorf("listing backups: %w", err)
+		}
+		gone = slices.ContainsFunc(list.Items, func(later v1.Backup) bool { return dump.Removed(w.backup, &later) })
+	}
+	ready := metav1.Condition{Status: metav1.ConditionTrue, Reason: v1.ReasonCompleted, Message: "The backup can be restored"}
+	switch {
+	case gone:
+		ready = metav1.Condition{Status: metav1.ConditionFalse, Reason: v1.ReasonDumpMissing, Message: dumpGone}
+	case !w.backup.IsMissing():
+		return nil
+	}
+	w.backup.Status.Message = ready.Message
+	w.set(v1.ConditionReady, ready)
+	return nil
 }

@@ -30,6 +30,8 @@ func newDumpAudit(t *testing.T) (*auditor, *auditedHub, *bucket.Store) {
 		t.Fatal(err)
 	}
 	w.backup.Status.Dump.Object.Location = where.Location
+	w.backup.Status.Message = "The backup can be restored"
+	w.set(v1.ConditionReady, metav1.Condition{Status: metav1.ConditionTrue, Reason: v1.ReasonCompleted, Message: "The backup can be restored"})
 	w.set(v1.ConditionCopied, metav1.Condition{Status: metav1.ConditionTrue, Reason: v1.ReasonCompleted, Message: "The dump is in the bucket"})
 	h.backup = *w.backup
 	prefix := w.backup.Status.Dump.Object.Prefix
@@ -66,8 +68,14 @@ func TestAuditOfDumps(t *testing.T) {
 			s.Remove(dumps.PartKey(p, 0))
 			h.backup.Status.Dump.Object.Bucket = "former"
 		}, false},
-		"of another hub": {func(h *auditedHub, _ *bucket.Store, _ string) {
+		"of another hub": {func(h *auditedHub, s *bucket.Store, p string) {
 			h.backup.Status.Dump.Object.Prefix = "shopfleet/hub-2/a/b"
+			s.Put(dumps.PartKey("shopfleet/hub-2/a/b", 0), []byte("12345"))
+			s.Put(dumps.ManifestKey("shopfleet/hub-2/a/b"), []byte("{}"))
+			s.Remove(dumps.PartKey(p, 0))
+		}, false},
+		"of no hub": {func(h *auditedHub, _ *bucket.Store, _ string) {
+			h.backup.Status.Dump.Object.Prefix = "elsewhere/a/b"
 		}, false},
 		"no bucket any more": {func(h *auditedHub, _ *bucket.Store, _ string) {
 			h.account.Name, h.backup.Status.Account = "bare", "bare"
@@ -127,5 +135,45 @@ func TestAuditOfDumpsKnowsNothing(t *testing.T) {
 		if h.writes > 0 {
 			t.Errorf("%s: %+v", name, h.backup.Status.Dump.Object)
 		}
+	}
+}
+
+// TestAuditOfAnotherHub checks that the dump of a hub that was taken over is missing once its bucket does not have it.
+func TestAuditOfAnotherHub(t *testing.T) {
+	t.Parallel()
+	a, h, _ := newDumpAudit(t)
+	h.backup.Status.HubUID, h.backup.Status.Dump.Object.Prefix = "", "shopfleet/hub-2/a/b"
+	a.pass(t)
+	h.expectDumpLost(t)
+	if h.backup.Status.HubUID != "hub-2" {
+		t.Errorf("of the hub %q", h.backup.Status.HubUID)
+	}
+}
+
+// TestADumpIsNowhere checks that a dump that its bucket does not have, and that a later one removed from its claim, is
+// no good backup until the bucket has it again.
+func TestADumpIsNowhere(t *testing.T) {
+	t.Parallel()
+	a, h, store := newDumpAudit(t)
+	prefix := h.backup.Status.Dump.Object.Prefix
+	later := h.backup.DeepCopy()
+	later.Name, later.UID, later.Status.Phase = "later", "b-2", v1.BackupFailed
+	later.Status.Dump.Object, later.Status.Dump.RemovedUpToTime = nil, &metav1.Time{Time: now()}
+	h.others = []v1.Backup{*later}
+	before := h.backup.Status.DeepCopy()
+	a.pass(t)
+	h.unchanged(t, before)
+	store.Remove(dumps.PartKey(prefix, 0))
+	for range 2 {
+		a.pass(t)
+		c := meta.FindStatusCondition(h.backup.Status.Conditions, v1.ConditionReady)
+		if !h.backup.IsMissing() || c.Reason != v1.ReasonDumpMissing || h.backup.Status.Message != dumpGone || h.writes != 1 {
+			t.Errorf("%d writes, condition %+v", h.writes, c)
+		}
+	}
+	store.Put(dumps.PartKey(prefix, 0), []byte("12345"))
+	a.pass(t)
+	if diff := cmp.Diff(before, &h.backup.Status); diff != "" {
+		t.Errorf("found again (-want +got):\n%s", diff)
 	}
 }

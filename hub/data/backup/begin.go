@@ -63,7 +63,7 @@ func (w *work) readSource(ctx context.Context) (steps.Result, error) {
 	if app.IsDatabaseLost(member.Name) {
 		return dump.Lost(w.backup), nil
 	}
-	s.AppUID, s.Retention = string(app.UID), app.Spec.Database.Backup.Retention.DeepCopy()
+	s.HubUID, s.AppUID, s.Retention = w.options.HubUID, string(app.UID), app.Spec.Database.Backup.Retention.DeepCopy()
 	if w.backup.Spec.Method != v1.BackupDump {
 		s.Account = member.Spec.CloudAccountRef.Name
 	}
@@ -245,7 +245,7 @@ func (w *work) memberError(err error) steps.Result {
 
 // nameOf returns the name of a snapshot in the cloud, the same in each process that computes it.
 func (w *work) nameOf(claim, copyTo string) string {
-	return cloud.Name(w.options.HubUID, w.backup.Status.AppUID, w.backup.Namespace, w.backup.Name, claim, copyTo)
+	return cloud.Name(w.owner().Hub, w.backup.Status.AppUID, w.backup.Namespace, w.backup.Name, claim, copyTo)
 }
 
 func quantity(bytes int64) string { return resource.NewQuantity(bytes, resource.BinarySI).String() }

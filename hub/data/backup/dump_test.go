@@ -49,7 +49,7 @@ func newWork(c client.Client, store *bucket.Store) *work {
 			ObjectMeta: metav1.ObjectMeta{Namespace: "shops", Name: "shop-eu-1-20260302-0200", UID: "b-1"},
 			Spec:       v1.BackupSpec{AppRef: v1.ObjectReference{Name: "shop"}, ClusterRef: v1.ObjectReference{Name: "of-prod"}, Method: v1.BackupDump},
 			Status: v1.BackupStatus{
-				AppUID: "app-1", StartTime: &metav1.Time{Time: now()}, SnapshotTime: &metav1.Time{Time: now()}, Phase: v1.BackupInProgress,
+				HubUID: "hub-1", AppUID: "app-1", StartTime: &metav1.Time{Time: now()}, SnapshotTime: &metav1.Time{Time: now()}, Phase: v1.BackupInProgress,
 				Dump: &v1.DumpFile{Claim: "c", Job: "j", File: "backup-20260302T020000Z.dump", Bytes: 5, SHA256: "aa"},
 			},
 		},
@@ -159,9 +159,11 @@ func TestWhatOfADumpIsDeleted(t *testing.T) {
 		"sent":         {sent, steps.Result{}, 0},
 		"under way": {(*work).sending, steps.RetryAfter(steps.Member, v1.ReasonDeleting,
 			"waiting until nothing more can be sent to the bucket dumps"), 0},
-		"under way, an hour later": {func(w *work) { w.sending(); w.now = now().Add(time.Hour) }, steps.Result{}, 0},
-		"of another hub":           {func(w *work) { sent(w); w.options.HubUID = "hub-2" }, steps.Result{}, 1},
-		"of another application":   {func(w *work) { sent(w); w.backup.Status.AppUID = "app-2" }, steps.Result{}, 1},
+		"under way, an hour later":    {func(w *work) { w.sending(); w.now = now().Add(time.Hour) }, steps.Result{}, 0},
+		"of another hub":              {func(w *work) { sent(w); w.backup.Status.HubUID = "hub-2" }, steps.Result{}, 1},
+		"without a hub, and not ours": {func(w *work) { sent(w); w.backup.Status.HubUID, w.options.HubUID = "", "hub-2" }, steps.Result{}, 1},
+		"of a former hub":             {func(w *work) { sent(w); w.options.HubUID = "hub-2" }, steps.Result{}, 0},
+		"of another application":      {func(w *work) { sent(w); w.backup.Status.AppUID = "app-2" }, steps.Result{}, 1},
 		"the account is gone": {func(w *work) { sent(w); w.backup.Status.Account = "missing" },
 			steps.RetryAfter(steps.Refused, v1.ReasonAccountNotFound, `there is no CloudAccount "missing"`), 1},
 		"the bucket is gone": {func(w *work) { sent(w); w.backup.Status.Account = "bare" }, steps.Result{

@@ -1,6 +1,7 @@
 package backup
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -136,9 +137,9 @@ func (w *work) write(ctx context.Context) error {
 	return nil
 }
 
-// owner returns the hub and the application that own the snapshots.
+// owner returns the hub and the application that own the snapshots, or the dump: a former hub may have made them.
 func (w *work) owner() cloud.Owner {
-	return cloud.Owner{Hub: w.options.HubUID, App: w.backup.Status.AppUID}
+	return cloud.Owner{Hub: cmp.Or(w.backup.Status.HubUID, w.options.HubUID), App: w.backup.Status.AppUID}
 }
 
 // age returns for how long the backup has been at work. What was before the end of a pause does

@@ -283,7 +283,7 @@ func (w *work) tags(s *v1.VolumeSnapshot) cloud.Tags {
 		scheduledTime = b.Spec.ScheduledTime.Time
 	}
 	tags := cloud.Tags{
-		cloud.TagHub: w.options.HubUID, cloud.TagApp: b.Status.AppUID,
+		cloud.TagHub: w.owner().Hub, cloud.TagApp: b.Status.AppUID,
 		cloud.TagNamespace: b.Namespace, cloud.TagAppName: b.Spec.AppRef.Name, cloud.TagCluster: b.Spec.ClusterRef.Name,
 		cloud.TagBackup: b.Name, cloud.TagClaim: s.Claim, cloud.TagScheduledTime: scheduledTime.UTC().Format(time.RFC3339),
 		cloud.TagEngine: string(b.Status.Engine), cloud.TagVersion: b.Status.Version,

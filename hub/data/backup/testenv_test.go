@@ -81,7 +81,7 @@ func (e *testEnv) run(t *testing.T, mgr ctrl.Manager) {
 	recorder := events.NewFakeRecorder(1000)
 	err = errors.Join(
 		scheduler.Setup(ctx, mgr, scheduler.Options{
-			Recorder: recorder, Metrics: metrics, Clock: e.Clock,
+			HubUID: backupenv.HubUID, Recorder: recorder, Metrics: metrics, Clock: e.Clock,
 			Skew: func(string) (time.Duration, bool) { return time.Duration(e.skew.Load()), true },
 			Compared: func(context.Context, *v1.EcommerceApp, string) (bool, v1.CopiedServer, error) {
 				return true, v1.CopiedServer{}, nil

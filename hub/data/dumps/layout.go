@@ -33,6 +33,16 @@ func Owns(owner cloud.Owner, prefix string) bool {
 	return owner.Hub != "" && strings.HasPrefix(prefix, Root(owner))
 }
 
+// HubOf returns the hub whose dump is below a prefix; empty if it is none.
+func HubOf(prefix string) string {
+	below, is := strings.CutPrefix(prefix, top)
+	hub, _, within := strings.Cut(below, "/")
+	if !is || !within {
+		return ""
+	}
+	return hub
+}
+
 // PartKey returns the key of a part; the first is number 0.
 func PartKey(prefix string, i int) string { return fmt.Sprintf("%s/part-%05d", prefix, i) }
 

@@ -82,7 +82,7 @@ func (f found) backup(snapshots []cloud.Snapshot) v1.Backup {
 			Method: v1.BackupSnapshot, Deletion: v1.DeletionRetain,
 		},
 		Status: v1.BackupStatus{
-			AppUID: tags[cloud.TagApp], Account: f.account.Name, Provider: f.account.Spec.Provider,
+			HubUID: tags[cloud.TagHub], AppUID: tags[cloud.TagApp], Account: f.account.Name, Provider: f.account.Spec.Provider,
 			Engine: v1.Engine(tags[cloud.TagEngine]), Version: tags[cloud.TagVersion],
 			Consistency: v1.Consistency(tags[cloud.TagLevel]),
 		},

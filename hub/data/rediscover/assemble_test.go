@@ -61,7 +61,7 @@ func TestABackupIsFoundWhole(t *testing.T) {
 			ScheduledTime: &metav1.Time{Time: noon().Add(-10 * time.Hour)},
 		},
 		Status: v1.BackupStatus{
-			Phase: v1.BackupCompleted, Message: "Rediscovered in the cloud", AppUID: "uid", Account: "prod",
+			Phase: v1.BackupCompleted, Message: "Rediscovered in the cloud", HubUID: "hub", AppUID: "uid", Account: "prod",
 			Provider: v1.ProviderAWS, Region: "eu-west-1", Engine: v1.EnginePostgreSQL, Version: "13.4", Size: "10Gi",
 			Consistency:    v1.ConsistencyApplication,
 			SnapshotTime:   &metav1.Time{Time: noon().Add(-10 * time.Hour)},

@@ -13,7 +13,9 @@
 //   - It also lists the account's bucket: every prefix with a manifest is a dump. A
 //     manifest that is unreadable or in the wrong place is counted and skipped.
 //   - With the annotation ecommerce.io/rediscover-hub it looks for backups of a former
-//     hub with that UID. They can be restored, and this hub never deletes their data.
+//     hub with that UID. They can be restored. The hub of each is in its status: retention deletes
+//     none of another hub, which may exist, and a user who marks one with spec.deletion: Delete
+//     deletes its data with it.
 //
 // # Non-goals
 //

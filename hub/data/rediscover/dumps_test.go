@@ -107,7 +107,7 @@ func TestADumpIsFound(t *testing.T) {
 		},
 		Spec: v1.BackupSpec{AppRef: v1.ObjectReference{Name: "shop"}, ClusterRef: v1.ObjectReference{Name: "eu-1"}, Method: v1.BackupDump, Deletion: v1.DeletionRetain, ScheduledTime: &scheduledTime},
 		Status: v1.BackupStatus{
-			Phase: v1.BackupCompleted, Message: "Rediscovered in the bucket", AppUID: "uid", Account: "prod",
+			Phase: v1.BackupCompleted, Message: "Rediscovered in the bucket", HubUID: "hub", AppUID: "uid", Account: "prod",
 			Provider: v1.ProviderOther, Region: "berlin", Engine: v1.EngineMySQL, Version: "8.0.36", Size: "3",
 			Consistency: v1.ConsistencyApplication, SnapshotTime: &scheduledTime, CompletionTime: &metav1.Time{Time: noon()},
 			Conditions: []metav1.Condition{{

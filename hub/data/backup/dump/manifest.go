@@ -92,10 +92,14 @@ func removedUpTo(ends []memberjob.End) *metav1.Time {
 
 // Gone reports whether the file of a completed dump is not on its claim any more, according
 // to a later one: it was removed before its retention ended, and is in no bucket.
-func Gone(b, later *v1.Backup) bool {
+func Gone(b, later *v1.Backup) bool { return Removed(b, later) && !inBucket(b.Status.Dump) }
+
+// Removed reports whether the file of a completed dump was removed from its claim before its retention ended, according to
+// a later one.
+func Removed(b, later *v1.Backup) bool {
 	d, l := b.Status.Dump, later.Status.Dump
 	if d == nil || l == nil || l.RemovedUpToTime == nil || b.UID == later.UID || !b.Status.Phase.IsSuccessful() ||
-		b.Spec.AppRef != later.Spec.AppRef || b.Spec.ClusterRef != later.Spec.ClusterRef || d.Claim != l.Claim || inBucket(d) {
+		b.Spec.AppRef != later.Spec.AppRef || b.Spec.ClusterRef != later.Spec.ClusterRef || d.Claim != l.Claim {
 		return false
 	}
 	stamp, _, _ := strings.Cut(strings.TrimPrefix(d.File, "backup-"), ".")

@@ -197,5 +197,8 @@ func (in input) pinned(b *v1.Backup) string {
 	if b.Annotations[v1.RediscoveredAnnotation] != "" {
 		return "rediscovered in the cloud, and may have been kept on purpose"
 	}
+	if hub := b.Status.HubUID; hub != "" && hub != in.hub {
+		return "of the hub " + hub + ", which may exist"
+	}
 	return ""
 }

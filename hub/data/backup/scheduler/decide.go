@@ -25,7 +25,9 @@ const deletionRetry = time.Minute
 // input holds the facts that a Decision is made from.
 type input struct {
 	// app is nil once the application is gone.
-	app     *v1.EcommerceApp
+	app *v1.EcommerceApp
+	// hub is the UID of the hub.
+	hub     string
 	members map[string]*v1.MemberCluster
 	// compared is true for the clusters that have nothing of the application that the hub does
 	// not know.

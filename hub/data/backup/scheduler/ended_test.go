@@ -100,7 +100,9 @@ func TestRetentionGoesOn(t *testing.T) {
 		"one is restored": {[]func(*input){gone, func(in *input) {
 			in.restores = []v1.Restore{{Spec: v1.RestoreSpec{BackupRef: v1.ObjectReference{Name: second}}}}
 		}}, []string{third}},
-		"one is rediscovered": {[]func(*input){gone, func(in *input) { in.backups[2].Annotations = map[string]string{v1.RediscoveredAnnotation: "prod"} }}, []string{second}},
+		"one is rediscovered":   {[]func(*input){gone, func(in *input) { in.backups[2].Annotations = map[string]string{v1.RediscoveredAnnotation: "prod"} }}, []string{second}},
+		"one is of another hub": {[]func(*input){gone, func(in *input) { in.backups[2].Status.HubUID = "hub-2" }}, []string{second}},
+		"one is of this hub":    {[]func(*input){gone, func(in *input) { in.hub, in.backups[2].Status.HubUID = "hub-1", "hub-1" }}, []string{second, third}},
 		"the newest is lost": {[]func(*input){gone, func(in *input) {
 			in.backups[3].Status.Conditions = []metav1.Condition{{Type: v1.ConditionReady, Status: metav1.ConditionFalse}}
 		}}, []string{second}},

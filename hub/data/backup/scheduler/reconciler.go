@@ -49,6 +49,8 @@ const (
 
 // Options configure the controller.
 type Options struct {
+	// HubUID is the UID of the hub's cluster. Required.
+	HubUID string
 	// Recorder records events. Required.
 	Recorder events.EventRecorder
 	// Metrics are returned by NewMetrics. Required.
@@ -223,7 +225,7 @@ func (r *Reconciler) act(ctx context.Context, app *v1.EcommerceApp, in input, de
 // observe reads the input of the Decision about an application, which is nil once it is gone.
 func (r *Reconciler) observe(ctx context.Context, key client.ObjectKey, app *v1.EcommerceApp) (input, error) {
 	in := input{
-		app: app, now: r.options.Clock.Now(), waits: r.options.Waits, safeMode: r.options.SafeMode,
+		app: app, hub: r.options.HubUID, now: r.options.Clock.Now(), waits: r.options.Waits, safeMode: r.options.SafeMode,
 		members: map[string]*v1.MemberCluster{}, compared: map[string]bool{}, copied: map[string]v1.CopiedServer{}, skews: map[string]time.Duration{},
 		buckets: map[string]bool{},
 	}
