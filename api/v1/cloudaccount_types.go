@@ -275,6 +275,11 @@ type CloudAccountStatus struct {
 	// +optional
 	LastVerifiedTime *metav1.Time `json:"lastVerifiedTime,omitempty"`
 
+	// orphans are the snapshots and dumps that are the hub's, and that no Backup names, as of the last
+	// hourly comparison. Absent if there are none.
+	// +optional
+	Orphans *Orphans `json:"orphans,omitempty"`
+
 	// lastHandledRediscoverAt is the value of the annotation ecommerce.io/rediscover-at
 	// that was last handled. At most 256 characters.
 	// +optional

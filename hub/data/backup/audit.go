@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -15,13 +14,11 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cloud"
 	"github.com/shopfleet/shopfleet/cloud/csi"
-	"github.com/shopfleet/shopfleet/hub/data/accounts"
 	"github.com/shopfleet/shopfleet/hub/data/steps"
 )
 
@@ -36,21 +33,25 @@ const (
 	// maxLooks bounds the snapshots of a region that one pass looks at, within the rate limit of an
 	// account. The others have their turn in the next passes: what is missing already comes last.
 	maxLooks = 40
-	// completedByAccount indexes the successful Backups with data in the cloud by their account.
-	completedByAccount = "completed-by-account"
+	// backupsByAccount indexes Backups by their account.
+	backupsByAccount = "backups-by-account"
 )
 
 // auditor compares successful Backups with what the cloud has, for one account at a time. Only an
 // answer that a snapshot does not exist counts: what cannot be read stays as it was.
 type auditor struct{ *Reconciler }
 
-// completedIn returns the account of a successful Backup with snapshots, or with a dump in a bucket.
-func completedIn(o client.Object) []string {
-	b, ok := o.(*v1.Backup)
-	if !ok || !b.Status.Phase.IsSuccessful() || !b.DeletionTimestamp.IsZero() || len(b.Status.Snapshots) == 0 && !wasSent(b) {
-		return nil
+// accountOf returns the account of a Backup.
+func accountOf(o client.Object) []string {
+	if b, ok := o.(*v1.Backup); ok && b.Status.Account != "" {
+		return []string{b.Status.Account}
 	}
-	return []string{b.Status.Account}
+	return nil
+}
+
+// isAudited reports whether a Backup is successful and has snapshots, or a dump in a bucket.
+func isAudited(b *v1.Backup) bool {
+	return b.Status.Phase.IsSuccessful() && b.DeletionTimestamp.IsZero() && (len(b.Status.Snapshots) > 0 || wasSent(b))
 }
 
 // Reconcile audits the Backups of an account. An account that is not Ready may be another one than that
@@ -60,30 +61,30 @@ func (a *auditor) Reconcile(ctx context.Context, request reconcile.Request) (rec
 	if err := a.client.Get(ctx, request.NamespacedName, account, client.UnsafeDisableDeepCopy); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
-	ready, readyBucket := isTrue(account, v1.ConditionReady), isTrue(account, v1.ConditionObjectStorageReady)
-	if !ready && !readyBucket {
+	if !isTrue(account, v1.ConditionReady) && !isTrue(account, v1.ConditionObjectStorageReady) {
 		return a.options.Waits.Later(steps.Refused), nil
 	}
 	list := &v1.BackupList{}
-	if err := a.client.List(ctx, list, client.MatchingFields{completedByAccount: account.Name}, client.UnsafeDisableDeepCopy); err != nil {
+	if err := a.client.List(ctx, list, client.MatchingFields{backupsByAccount: account.Name}, client.UnsafeDisableDeepCopy); err != nil {
 		return reconcile.Result{}, fmt.Errorf("listing backups: %w", err)
 	}
-	has, all := inCloud{}, true
-	if ready {
-		has.snapshots, all = a.compare(ctx, account, list.Items)
-	}
-	if readyBucket {
-		has.dumps = a.compareDumps(ctx, account.Name, list.Items)
+	l := &lists{account: account, orphans: newOrphans(a.client, list.Items)}
+	backups := slices.DeleteFunc(list.Items, func(b v1.Backup) bool { return !isAudited(&b) })
+	if err := a.compareAll(ctx, l, backups); err != nil {
+		return reconcile.Result{}, err
 	}
 	var failed error
-	for i := range list.Items {
+	if !l.unknown {
+		failed = a.writeOrphans(ctx, account, l.orphans)
+	}
+	for i := range backups {
 		// A Backup that another controller writes at the same time has its turn in the next audit.
-		if err := a.audit(ctx, &list.Items[i], has); !apierrors.IsConflict(err) {
+		if err := a.audit(ctx, &backups[i], l.has); !apierrors.IsConflict(err) {
 			failed = errors.Join(failed, client.IgnoreNotFound(err))
 		}
 	}
 	next := auditPeriod
-	if !all {
+	if l.more {
 		next = auditAgain
 	}
 	return a.conflicts.Retry(a.options.Waits, request, a.options.Waits.Later(next), failed)
@@ -125,160 +126,6 @@ func (a *auditor) audit(ctx context.Context, stored *v1.Backup, has inCloud) err
 		a.options.Recorder.Eventf(w.backup, nil, corev1.EventTypeWarning, v1.ReasonDumpMissing, "Audit", dumpLost)
 	}
 	return nil
-}
-
-// compare returns which snapshots of Backups exist and which do not, without those that are not known. All is false if
-// there are more to look at soon.
-func (a *auditor) compare(ctx context.Context, account *v1.CloudAccount, backups []v1.Backup) (has map[cloud.SnapshotRef]seen, all bool) {
-	has, all = map[cloud.SnapshotRef]seen{}, true
-	checked := false
-	for region, snapshots := range listOnce(&account.Spec, a.byRegion(backups)) {
-		say := func(err error) {
-			log.FromContext(ctx).Info("Backups are not compared with the cloud", "account", account.Name, "region", region, "cause", err.Error())
-		}
-		session, err := a.options.Accounts.Session(ctx, account.Name, region)
-		if err != nil {
-			all = all && !isUnset(err)
-			say(err)
-			continue
-		}
-		if !checked {
-			if err := checkIdentity(ctx, session, account); err != nil {
-				say(err)
-				return nil, all
-			}
-			checked = true
-		}
-		listed, err := a.list(ctx, session, snapshots)
-		if err != nil {
-			say(err)
-			continue
-		}
-		fresh, missing := unlisted(snapshots, listed, has)
-		if err := lookFor(ctx, session, append(fresh, missing...), has); err != nil {
-			say(err)
-		}
-		all = all && len(fresh) <= maxLooks
-	}
-	return has, all
-}
-
-// isUnset reports whether an error means that an account was not set yet, as shortly after a start of the hub.
-func isUnset(err error) bool {
-	e, ok := errors.AsType[*cloud.Error](err)
-	return ok && e.Code == accounts.CodeUnknownAccount
-}
-
-// errAnotherIdentity means that the session has another identity than the one that is in the status of its account.
-var errAnotherIdentity = errors.New("the credentials are of another identity than the one that was verified")
-
-// checkIdentity returns an error unless a session has the identity that the status of the account names: credentials that were
-// exchanged since may be of another account, which has none of the snapshots.
-func checkIdentity(ctx context.Context, session cloud.Session, account *v1.CloudAccount) error {
-	ctx, cancel := context.WithTimeout(ctx, getTimeout)
-	defer cancel()
-	who, err := session.Access.Identity(ctx)
-	if err == nil && who.Name != account.Status.Identity {
-		err = errAnotherIdentity
-	}
-	return err
-}
-
-// audited is a snapshot of a Backup, which has a hub and an application.
-type audited struct {
-	*v1.CloudSnapshot
-
-	owner cloud.Owner
-}
-
-func (s audited) ref() cloud.SnapshotRef { return cloud.SnapshotRef{Region: s.Region, ID: s.ID} }
-
-// byRegion returns the snapshots of Backups by their region, without those that were completed just now, which a cloud may
-// not show everywhere yet.
-func (a *auditor) byRegion(backups []v1.Backup) map[string][]audited {
-	regions := map[string][]audited{}
-	for i := range backups {
-		s := &backups[i].Status
-		if at := s.CompletionTime; at == nil || a.options.Clock.Now().Sub(at.Time) < a.options.Waits.Scaled(duplicateWindow) {
-			continue
-		}
-		for _, c := range completed(&backups[i]) {
-			regions[c.Region] = append(regions[c.Region], audited{c, cloud.Owner{Hub: s.HubUID, App: s.AppUID}})
-		}
-	}
-	return regions
-}
-
-// listOnce puts the snapshots of all regions into one, which may be used, if each list has those of all.
-func listOnce(account *v1.CloudAccountSpec, regions map[string][]audited) map[string][]audited {
-	if csi.CapabilitiesOf(account.Provider).Copy != csi.CopyByLocation || len(regions) < 2 {
-		return regions
-	}
-	sorted := slices.Sorted(maps.Keys(regions))
-	one := sorted[max(slices.IndexFunc(sorted, func(region string) bool {
-		return len(account.Regions) == 0 || slices.Contains(account.Regions, region)
-	}), 0)]
-	var all []audited
-	for _, region := range sorted {
-		all = append(all, regions[region]...)
-	}
-	return map[string][]audited{one: all}
-}
-
-// unlisted notes the snapshots that are in a list, and returns the others: those that were there, and those that are
-// missing already.
-func unlisted(snapshots []audited, listed map[string]string, has map[cloud.SnapshotRef]seen) (fresh, missing []audited) {
-	for _, c := range snapshots {
-		switch hub := listed[c.ID]; {
-		case hub != "":
-			has[c.ref()] = seen{exists: true, hub: hub}
-		case c.State == v1.SnapshotMissing:
-			missing = append(missing, c)
-		default:
-			fresh = append(fresh, c)
-		}
-	}
-	return fresh, missing
-}
-
-// lookFor looks at snapshots that are not in the list, as those that lost their tags or are of another hub are
-// not, and notes which exist. An error other than that one does not exist says nothing, and ends it.
-func lookFor(ctx context.Context, session cloud.Session, wanted []audited, has map[cloud.SnapshotRef]seen) error {
-	for _, c := range wanted[:min(len(wanted), maxLooks)] {
-		ctx, cancel := context.WithTimeout(ctx, getTimeout)
-		found, err := session.Snapshots.GetSnapshot(ctx, c.ref())
-		cancel()
-		if err != nil && cloud.ClassOf(err) != cloud.ClassNotFound {
-			return err
-		}
-		is := seen{exists: err == nil}
-		if found.Tags[cloud.TagApp] == c.owner.App {
-			is.hub = found.Tags[cloud.TagHub]
-		}
-		has[c.ref()] = is
-	}
-	return nil
-}
-
-// list returns the hubs of the snapshots in the region of a session, by their ID: of this hub, and of those whose snapshots
-// are looked for.
-func (a *auditor) list(ctx context.Context, session cloud.Session, snapshots []audited) (map[string]string, error) {
-	ctx, cancel := context.WithTimeout(ctx, listTimeout)
-	defer cancel()
-	hubs := map[string]bool{a.options.HubUID: true}
-	for _, c := range snapshots {
-		hubs[cmp.Or(c.owner.Hub, a.options.HubUID)] = true
-	}
-	listed := map[string]string{}
-	for _, hub := range slices.Sorted(maps.Keys(hubs)) {
-		for s, err := range session.Snapshots.ListSnapshots(ctx, cloud.Owner{Hub: hub}) {
-			if err != nil {
-				return nil, err
-			}
-			listed[s.Ref.ID] = hub
-		}
-	}
-	return listed, nil
 }
 
 // completed returns the snapshots and copies of a Backup that exist, or did once.

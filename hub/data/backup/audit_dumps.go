@@ -34,12 +34,13 @@ func wasSent(b *v1.Backup) bool {
 // compareDumps returns which dumps are in the bucket of an account, by their prefix. Buckets list what they have, so
 // that one complete list says it for all dumps of a hub: this one, and those whose dumps were taken over. Those that are
 // elsewhere are not known.
-func (a *auditor) compareDumps(ctx context.Context, account string, backups []v1.Backup) map[string]bool {
-	bucket, err := a.options.Accounts.Bucket(ctx, account)
+func (a *auditor) compareDumps(ctx context.Context, l *lists, backups []v1.Backup) map[string]bool {
+	bucket, err := a.options.Accounts.Bucket(ctx, l.account.Name)
 	if err != nil {
+		l.orphans.unlisted = append(l.orphans.unlisted, unlistedBucket)
 		return nil
 	}
-	compared := map[string]map[string]*v1.DumpFile{} // By hub, and by prefix.
+	compared := map[string]map[string]*v1.DumpFile{a.options.HubUID: {}} // By hub, and by prefix.
 	for i := range backups {
 		b := &backups[i]
 		// Without a location, it may be in another bucket of the name.
@@ -58,9 +59,16 @@ func (a *auditor) compareDumps(ctx context.Context, account string, backups []v1
 	}
 	has := map[string]bool{}
 	for _, hub := range slices.Sorted(maps.Keys(compared)) {
-		listed, err := listDumps(ctx, bucket, dumps.Root(cloud.Owner{Hub: hub}), compared[hub])
+		note, found := func(cloud.Object) {}, len(l.orphans.found)
+		if hub == a.options.HubUID {
+			note = l.orphans.object
+		}
+		listed, err := listDumps(ctx, bucket, listing{dumps.Root(cloud.Owner{Hub: hub}), compared[hub], note})
 		if err != nil {
-			log.FromContext(ctx).Info("Dumps are not compared with their bucket", "account", account, "hub", hub, "cause", err.Error())
+			log.FromContext(ctx).Info("Dumps are not compared with their bucket", "account", l.account.Name, "hub", hub, "cause", err.Error())
+			if hub == a.options.HubUID {
+				l.orphans.found, l.orphans.unlisted = l.orphans.found[:found], append(l.orphans.unlisted, unlistedBucket)
+			}
 			continue
 		}
 		for prefix, file := range compared[hub] {
@@ -72,16 +80,24 @@ func (a *auditor) compareDumps(ctx context.Context, account string, backups []v1
 	return has
 }
 
+// listing is a list of the objects below a root. The sizes of the dumps in of are kept, and note is called for each object.
+type listing struct {
+	root string
+	of   map[string]*v1.DumpFile
+	note func(cloud.Object)
+}
+
 // listDumps returns the sizes of the objects of dumps, by key, from a list of all below a root: a bucket may have far more.
-func listDumps(ctx context.Context, objects cloud.ObjectStore, root string, of map[string]*v1.DumpFile) (map[string]int64, error) {
+func listDumps(ctx context.Context, objects cloud.ObjectStore, l listing) (map[string]int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
 	listed := map[string]int64{}
-	for o, err := range objects.ListObjects(ctx, root) {
+	for o, err := range objects.ListObjects(ctx, l.root) {
 		if err != nil {
 			return nil, err
 		}
-		if of[path.Dir(o.Key)] != nil {
+		l.note(o)
+		if l.of[path.Dir(o.Key)] != nil {
 			listed[o.Key] = o.Bytes
 		}
 	}

@@ -37,6 +37,8 @@
 //   - Snapshots have no watch. A Backup that is under way is reconciled every five
 //     seconds at first, and every minute when it takes long. The audit compares complete ones with
 //     the cloud once an hour (audit.go). It never fails a Backup: what is there again is good again.
+//     From the same lists, it counts on the CloudAccount what no Backup names (orphans.go), and deletes
+//     nothing of that.
 //   - A pass that requests snapshots, or the Job that sends a dump, writes the status at most
 //     twice: the intent before, the response after. All other passes write at most once.
 //   - A database is not held while its snapshot is taken: both engines recover from any

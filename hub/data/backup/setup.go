@@ -103,7 +103,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, options Options) error {
 // setupAudit adds the audit of completed Backups, with a queue for each account. Clouds have no watch: it
 // begins when an account changes, and runs at a period from then on.
 func setupAudit(ctx context.Context, mgr ctrl.Manager, r *Reconciler) error {
-	if err := mgr.GetFieldIndexer().IndexField(ctx, &v1.Backup{}, completedByAccount, completedIn); err != nil {
+	if err := mgr.GetFieldIndexer().IndexField(ctx, &v1.Backup{}, backupsByAccount, accountOf); err != nil {
 		return fmt.Errorf("indexing backups by account: %w", err)
 	}
 	keyed := keyedqueue.NewKeyed(keyedqueue.Options{Name: auditName, Reconciler: &auditor{Reconciler: r}, Workers: 1, Logger: r.options.Logger})
