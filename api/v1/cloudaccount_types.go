@@ -280,6 +280,14 @@ type CloudAccountStatus struct {
 	// +optional
 	Orphans *Orphans `json:"orphans,omitempty"`
 
+	// claims are the hubs whose backups are claimed in the bucket, as of the last hourly comparison: this
+	// one, and those that it has backups of. At most 100.
+	// +optional
+	// +listType=map
+	// +listMapKey=hub
+	// +kubebuilder:validation:MaxItems=100
+	Claims []HubClaim `json:"claims,omitempty"`
+
 	// lastHandledRediscoverAt is the value of the annotation ecommerce.io/rediscover-at
 	// that was last handled. At most 256 characters.
 	// +optional

@@ -19,6 +19,9 @@ const (
 	// RediscoverHubAnnotation, on the same CloudAccount, is the UID of a former hub whose
 	// backups are searched for instead. They are never deleted.
 	RediscoverHubAnnotation = "ecommerce.io/rediscover-hub"
+	// TakeOverHubAnnotation, on the same CloudAccount with the same value, makes the hub claim the backups of
+	// the former one in the bucket: from then on its retention deletes them, and that of the former one none.
+	TakeOverHubAnnotation = "ecommerce.io/take-over-hub"
 	// RediscoveredAnnotation, on a Backup that was found in the cloud, is the name of the
 	// CloudAccount.
 	RediscoveredAnnotation = "ecommerce.io/rediscovered"

@@ -14,15 +14,19 @@ import (
 	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/hint"
 )
 
-var errNoAccount = errors.New("there is no CloudAccount")
+var (
+	errNoAccount = errors.New("there is no CloudAccount")
+	errTakeOver  = errors.New("--take-over needs --of-hub")
+)
 
 // rediscover is the command that makes the hub search for backups.
 type rediscover struct {
 	*Program
-	output *output
-	ofHub  string
-	wait   waitFlags
-	dryRun dryRun
+	output   *output
+	ofHub    string
+	takeOver bool
+	wait     waitFlags
+	dryRun   dryRun
 }
 
 func (p *Program) backupRediscoverCommand() *cobra.Command {
@@ -38,7 +42,9 @@ Backups were lost, or deleted with spec.deletion: Retain.
 
 A hub that you installed anew has another identity. Name the old one with --of-hub: it is
 the UID of the namespace kube-system of its cluster, the tag shopfleet-hub of its
-snapshots, and the part of the names of its dumps that follows shopfleet/.`,
+snapshots, and the part of the names of its dumps that follows shopfleet/. With --take-over,
+the hub claims its backups in the bucket of the CloudAccount: from then on retention here
+deletes them when they expire, and the old hub, if it still runs, deletes none.`,
 		Example: `  kubectl shopfleet backup rediscover
   kubectl shopfleet backup rediscover prod-aws --of-hub 7d3c2a52-1b7e-4c58-9f7e-3a2d8f0e6b11`,
 		Args:              usage(cobra.ArbitraryArgs),
@@ -47,6 +53,7 @@ snapshots, and the part of the names of its dumps that follows shopfleet/.`,
 	}
 	c.output = newOutput(cmd)
 	cmd.Flags().StringVar(&c.ofHub, "of-hub", "", "`UID` of a hub that no longer exists; default: this hub")
+	cmd.Flags().BoolVar(&c.takeOver, "take-over", false, "claim the backups of the hub of --of-hub, so that retention deletes them when they expire")
 	c.wait.add(cmd, backupTimeout, "the hub has searched the CloudAccounts")
 	c.dryRun.add(cmd)
 	return cmd
@@ -55,6 +62,9 @@ snapshots, and the part of the names of its dumps that follows shopfleet/.`,
 func (r *rediscover) run(ctx context.Context, names []string) error {
 	if err := errors.Join(r.output.check(), r.wait.check()); err != nil {
 		return err
+	}
+	if r.takeOver && r.ofHub == "" {
+		return hint.With(errTakeOver, "Name the hub: kubectl shopfleet backup rediscover --of-hub UID --take-over")
 	}
 	hub, err := r.hub()
 	if err != nil {
@@ -113,8 +123,12 @@ func (r *rediscover) request(ctx context.Context, hub *cluster, account *v1.Clou
 	}
 	account.Annotations[v1.RediscoverAtAnnotation] = token
 	delete(account.Annotations, v1.RediscoverHubAnnotation)
+	delete(account.Annotations, v1.TakeOverHubAnnotation)
 	if r.ofHub != "" {
 		account.Annotations[v1.RediscoverHubAnnotation] = r.ofHub
+	}
+	if r.takeOver {
+		account.Annotations[v1.TakeOverHubAnnotation] = r.ofHub
 	}
 	if r.dryRun == dryRunClient {
 		return nil

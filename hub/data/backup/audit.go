@@ -75,7 +75,7 @@ func (a *auditor) Reconcile(ctx context.Context, request reconcile.Request) (rec
 	}
 	var failed error
 	if !l.unknown {
-		failed = a.writeOrphans(ctx, account, l.orphans)
+		failed = a.writeAccount(ctx, l)
 	}
 	for i := range backups {
 		// A Backup that another controller writes at the same time has its turn in the next audit.

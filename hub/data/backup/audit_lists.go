@@ -22,6 +22,8 @@ type lists struct {
 	account *v1.CloudAccount
 	has     inCloud
 	orphans *orphans
+	// claims are those of the hubs that have backups in the account; nil if they are not known.
+	claims []v1.HubClaim
 	// more is true if there is more to look at soon, and unknown if it is not known whose account it is.
 	more, unknown bool
 }
@@ -39,6 +41,7 @@ func (a *auditor) compareAll(ctx context.Context, l *lists, backups []v1.Backup)
 	}
 	if isTrue(l.account, v1.ConditionObjectStorageReady) {
 		l.has.dumps = a.compareDumps(ctx, l, backups)
+		l.claims = a.claims(ctx, l.account, backups)
 	} else if l.account.Spec.ObjectStorage != nil {
 		l.orphans.unlisted = append(l.orphans.unlisted, unlistedBucket)
 	}

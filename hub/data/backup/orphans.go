@@ -7,13 +7,12 @@ import (
 	"path"
 	"slices"
 
-	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cloud"
-	"github.com/shopfleet/shopfleet/spoke/runtime/retry"
+	"github.com/shopfleet/shopfleet/hub/data/dumps"
 )
 
 const (
@@ -117,7 +116,7 @@ func names(b *v1.Backup, one orphan) bool {
 func (o *orphans) object(listed cloud.Object) {
 	prefix := path.Dir(listed.Key)
 	switch last := len(o.found) - 1; {
-	case o.dumps[prefix]:
+	case o.dumps[prefix], dumps.Claimant(dumps.HubOf(prefix), listed.Key) != "":
 	case last >= 0 && o.found[last].isDump() && o.found[last].id == prefix:
 		o.found[last].bytes += listed.Bytes
 	default:
@@ -184,19 +183,4 @@ func (one orphan) item() v1.Orphan {
 		out.Backup = v1.Excerpt(one.tags[cloud.TagNamespace]+"/"+name, maxOrphanText)
 	}
 	return out
-}
-
-// writeOrphans writes what belongs to nobody in an account, if that changed.
-func (a *auditor) writeOrphans(ctx context.Context, account *v1.CloudAccount, o *orphans) error {
-	if err := o.settle(ctx); err != nil {
-		return err
-	}
-	next := account.DeepCopy()
-	if next.Status.Orphans = o.status(); equality.Semantic.DeepEqual(account.Status, next.Status) {
-		return nil
-	}
-	if err := a.client.Status().Patch(ctx, next, retry.MergeFromLocked(account)); client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("writing the status of cloud account %q: %w", account.Name, err)
-	}
-	return nil
 }

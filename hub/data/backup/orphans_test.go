@@ -123,6 +123,7 @@ func TestOrphanedDumps(t *testing.T) {
 		dumps.PartKey("shopfleet/hub-1/app-1/lost-0123", 0): "12345", dumps.PartKey("shopfleet/hub-1/app-1/lost-0123", 1): "123",
 		dumps.PartKey("shopfleet/hub-1/app-1/another-0123", 0): "12",
 		dumps.PartKey("shopfleet/hub-1/app-1/other-0123", 0):   "1", dumps.PartKey("shopfleet/hub-2/app-1/theirs-0123", 0): "1",
+		dumps.ClaimsRoot("hub-1") + "hub-3.json": "{}", dumps.ClaimsRoot("hub-1") + "hub-1.json": "{}",
 	} {
 		store.Put(key, []byte(content))
 	}
@@ -136,5 +137,32 @@ func TestOrphanedDumps(t *testing.T) {
 	}}
 	if diff := gocmp.Diff(want, h.account.Status.Orphans); diff != "" {
 		t.Errorf("orphans (-want +got):\n%s", diff)
+	}
+}
+
+// TestClaimsAreRead checks that the claims of the hubs that have backups in an account are written, and stay while the
+// bucket is not known.
+func TestClaimsAreRead(t *testing.T) {
+	t.Parallel()
+	a, h, store := newDumpAudit(t)
+	h.account.Status.Conditions = h.account.Status.Conditions[1:]
+	h.backup.Status.HubUID = "hub-2"
+	store.Put(dumps.ClaimsRoot("hub-2")+"hub-3.json", []byte("{}"))
+	store.Put(dumps.ClaimsRoot("hub-2")+"hub-1.json", []byte("{}"))
+	store.Put(dumps.ClaimsRoot("hub-4")+"hub-1.json", []byte("{}"))
+	want := []v1.HubClaim{{Hub: "hub-2", Claimants: []string{"hub-1", "hub-3"}}}
+	for _, ready := range []metav1.ConditionStatus{metav1.ConditionTrue, metav1.ConditionUnknown} {
+		h.account.Status.Conditions[0].Status = ready
+		a.pass(t)
+		if diff := gocmp.Diff(want, h.account.Status.Claims); diff != "" {
+			t.Errorf("ready %s (-want +got):\n%s", ready, diff)
+		}
+	}
+	h.account.Status.Conditions[0].Status = metav1.ConditionTrue
+	store.Remove(dumps.ClaimsRoot("hub-2") + "hub-1.json")
+	store.Remove(dumps.ClaimsRoot("hub-2") + "hub-3.json")
+	a.pass(t)
+	if len(h.account.Status.Claims) > 0 {
+		t.Errorf("claims are %+v", h.account.Status.Claims)
 	}
 }

@@ -15,11 +15,12 @@
 //   - With the annotation ecommerce.io/rediscover-hub it looks for backups of a former
 //     hub with that UID. They can be restored. The hub of each is in its status: retention deletes
 //     none of another hub, which may exist, and a user who marks one with spec.deletion: Delete
-//     deletes its data with it.
+//     deletes its data with it. With the annotation ecommerce.io/take-over-hub as well, the hub
+//     claims them in the bucket.
 //
 // # Non-goals
 //
-// It changes nothing in a cloud. Of existing Backups it changes only those that it has created, and adds
+// It changes nothing in a cloud but for that claim. Of existing Backups it changes only those that it has created, and adds
 // copies to them. It creates nothing of a region, or of a bucket, whose list is incomplete.
 //
 // # Trade-offs

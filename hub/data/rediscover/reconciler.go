@@ -2,6 +2,7 @@ package rediscover
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -21,6 +22,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cloud"
 	"github.com/shopfleet/shopfleet/hub/data/accounts"
+	"github.com/shopfleet/shopfleet/hub/data/dumps"
 	"github.com/shopfleet/shopfleet/hub/data/steps"
 	"github.com/shopfleet/shopfleet/spoke/runtime/keyedqueue"
 	"github.com/shopfleet/shopfleet/spoke/runtime/retry"
@@ -142,7 +144,27 @@ func (r *Reconciler) list(ctx context.Context, account *v1.CloudAccount) (found,
 		f.dumps, f.known, f.unread, f.more = nil, 0, 0, 0 // The newest of each name is not known.
 		f.unlisted = append(f.unlisted, result)
 	}
+	if owner.Hub != r.options.HubUID && account.Annotations[v1.TakeOverHubAnnotation] == owner.Hub {
+		if result := r.takeOver(ctx, account.Name, owner.Hub); result.Stops() {
+			f.unlisted = append(f.unlisted, result)
+		}
+	}
 	return f, steps.Result{}, nil
+}
+
+// takeOver claims the backups of a former hub in the account's bucket.
+func (r *Reconciler) takeOver(ctx context.Context, account, hub string) steps.Result {
+	bucket, err := r.options.Accounts.Bucket(ctx, account)
+	if e, of := errors.AsType[*cloud.Error](err); of && e.Code == accounts.CodeNoBucket {
+		return steps.Fail(v1.ReasonAccountNotReady, "the backups are not taken over, since the CloudAccount has no bucket to claim them in")
+	}
+	if err != nil {
+		return steps.FromError(err, "connecting to the bucket")
+	}
+	if err := dumps.Claim(ctx, bucket, hub, r.options.HubUID); err != nil {
+		return steps.FromError(err, "taking over the backups")
+	}
+	return steps.Result{}
 }
 
 // regions returns the regions to list: the regions of the spec, otherwise the regions of members

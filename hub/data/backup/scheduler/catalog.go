@@ -194,11 +194,12 @@ func (in input) pinned(b *v1.Backup) string {
 			return fmt.Sprintf("being restored by %s", r.Name)
 		}
 	}
-	if b.Annotations[v1.RediscoveredAnnotation] != "" {
-		return "rediscovered in the cloud, and may have been kept on purpose"
+	if why := in.foreign(b); why != "" {
+		return why
 	}
-	if hub := b.Status.HubUID; hub != "" && hub != in.hub {
-		return "of the hub " + hub + ", which may exist"
+	// What was taken over is pruned without a word for each.
+	if b.Annotations[v1.RediscoveredAnnotation] != "" && in.isOwn(b) {
+		return "rediscovered in the cloud, and may have been kept on purpose"
 	}
 	return ""
 }

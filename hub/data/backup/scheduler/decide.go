@@ -42,6 +42,8 @@ type input struct {
 	skews map[string]time.Duration
 	// pastStart is true once the hub has run for startGrace.
 	pastStart bool
+	// accounts are those that have backups, as far as they exist.
+	accounts map[string]*v1.CloudAccount
 	// buckets is true for the clusters whose CloudAccount has a bucket.
 	buckets map[string]bool
 	// safeMode is true if nothing is to be created or deleted.
@@ -149,6 +151,7 @@ func decide(in input) Decision {
 		all = append(all, in.cluster(&decision, when, clusterMethod{entry.Name, method})...)
 	}
 	in.pruneEnded(&decision)
+	all = append(all, in.takenOver()...)
 	if newer := in.newerIn(); newer != "" {
 		all = append(all, problem{v1.ReasonPruningHeld, "old backups are not deleted: " + newer + " has a newer copy or a recorded deletion"})
 	}

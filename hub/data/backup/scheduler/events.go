@@ -50,9 +50,10 @@ func memberChanged(before, now *v1.MemberCluster) bool {
 		connected(before) != connected(now) || ready(before) != ready(now)
 }
 
-// accountChanged reports whether an account has a bucket now and had none before, or the reverse.
+// accountChanged reports whether an account has a bucket now and had none before, or the reverse, or whether others claim what
+// it has.
 func accountChanged(before, now *v1.CloudAccount) bool {
-	return (before.Spec.ObjectStorage == nil) != (now.Spec.ObjectStorage == nil)
+	return (before.Spec.ObjectStorage == nil) != (now.Spec.ObjectStorage == nil) || !equality.Semantic.DeepEqual(before.Status.Claims, now.Status.Claims)
 }
 
 func requestForBackup(_ context.Context, o client.Object) []reconcile.Request {

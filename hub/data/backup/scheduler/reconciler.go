@@ -180,8 +180,12 @@ func (r *Reconciler) reconcile(ctx context.Context, request reconcile.Request) (
 // afterEnd prunes the Backups of applications that have no schedule, or are gone: then app is nil.
 func (r *Reconciler) afterEnd(ctx context.Context, key client.ObjectKey, app *v1.EcommerceApp) (reconcile.Result, error) {
 	r.options.Metrics.forget(key)
+	backups, err := r.backupsOf(ctx, key)
+	if err != nil || len(backups) == 0 {
+		return reconcile.Result{}, err // Most applications without backups have never had any.
+	}
 	in, err := r.observe(ctx, key, app)
-	if err != nil || len(in.backups) == 0 {
+	if err != nil {
 		return reconcile.Result{}, err
 	}
 	decision := Decision{}
@@ -220,87 +224,6 @@ func (r *Reconciler) act(ctx context.Context, app *v1.EcommerceApp, in input, de
 		}
 	}
 	return nil
-}
-
-// observe reads the input of the Decision about an application, which is nil once it is gone.
-func (r *Reconciler) observe(ctx context.Context, key client.ObjectKey, app *v1.EcommerceApp) (input, error) {
-	in := input{
-		app: app, hub: r.options.HubUID, now: r.options.Clock.Now(), waits: r.options.Waits, safeMode: r.options.SafeMode,
-		members: map[string]*v1.MemberCluster{}, compared: map[string]bool{}, copied: map[string]v1.CopiedServer{}, skews: map[string]time.Duration{},
-		buckets: map[string]bool{},
-	}
-	in.pastStart = in.now.Sub(r.started()) > startGrace
-	if app != nil {
-		for _, entry := range app.Status.Clusters {
-			if err := r.observeCluster(ctx, &in, entry.Name); err != nil {
-				return input{}, err
-			}
-		}
-	}
-	list := &v1.BackupList{}
-	if err := r.client.List(ctx, list, client.InNamespace(key.Namespace), client.MatchingFields{backupsByApp: key.Name}, client.UnsafeDisableDeepCopy); err != nil {
-		return input{}, fmt.Errorf("listing backups: %w", err)
-	}
-	in.backups = list.Items
-	for i := range in.backups {
-		account := in.backups[i].Status.Account
-		if ahead, known := r.options.Skew(account); known {
-			in.skews[account] = ahead
-		}
-		// The cluster may have been left.
-		if err := r.observeMember(ctx, &in, in.backups[i].Spec.ClusterRef.Name); err != nil {
-			return input{}, err
-		}
-	}
-	restores := &v1.RestoreList{}
-	if err := r.client.List(ctx, restores, client.InNamespace(key.Namespace), client.UnsafeDisableDeepCopy); err != nil {
-		return input{}, fmt.Errorf("listing restores: %w", err)
-	}
-	in.restores = restores.Items
-	return in, nil
-}
-
-// observeMember reads a member, unless it was read.
-func (r *Reconciler) observeMember(ctx context.Context, in *input, cluster string) error {
-	if in.members[cluster] != nil {
-		return nil
-	}
-	member := &v1.MemberCluster{} // Only read.
-	err := r.client.Get(ctx, client.ObjectKey{Name: cluster}, member, client.UnsafeDisableDeepCopy)
-	switch {
-	case err == nil:
-		in.members[cluster] = member
-	case !apierrors.IsNotFound(err):
-		return fmt.Errorf("getting member %q: %w", cluster, err)
-	}
-	return nil
-}
-
-// observeCluster reads what a Decision depends on in a cluster that the application is in.
-func (r *Reconciler) observeCluster(ctx context.Context, in *input, cluster string) (err error) {
-	if err := r.observeMember(ctx, in, cluster); err != nil {
-		return err
-	}
-	if member := in.members[cluster]; member != nil {
-		if in.buckets[cluster], err = r.hasBucket(ctx, member); err != nil {
-			return err
-		}
-	}
-	in.compared[cluster], in.copied[cluster], err = r.options.Compared(ctx, in.app, cluster)
-	return err
-}
-
-// hasBucket reports whether the CloudAccount of a member has a bucket.
-func (r *Reconciler) hasBucket(ctx context.Context, member *v1.MemberCluster) (bool, error) {
-	if member.Spec.CloudAccountRef == nil {
-		return false, nil
-	}
-	account := &v1.CloudAccount{} // Only read.
-	err := r.client.Get(ctx, client.ObjectKey{Name: member.Spec.CloudAccountRef.Name}, account, client.UnsafeDisableDeepCopy)
-	if client.IgnoreNotFound(err) != nil {
-		return false, fmt.Errorf("getting CloudAccount %q: %w", member.Spec.CloudAccountRef.Name, err)
-	}
-	return err == nil && account.Spec.ObjectStorage != nil, nil
 }
 
 // createBackup creates a Backup. An existing Backup of that name is the same one.
