@@ -94,3 +94,45 @@ func ofLoss() []Mutant {
 		},
 	}
 }
+
+// ofKeeping returns mistakes about which backups are kept, and whose they are.
+func ofKeeping() []Mutant {
+	return []Mutant{
+		{
+			"former-hub-pruned", "retention deletes backups of a hub that was not taken over",
+			backupScheduler + "/claims.go", "	case hub != in.hub && !claimed:\n", "	case hub == \"\" && !claimed:\n",
+			backupScheduler, "TestClaims",
+		},
+		{
+			"claimed-backups-pruned", "retention deletes backups that another hub has taken over",
+			backupScheduler + "/claims.go", "	case other != \"\":\n", "	case other == \"-\":\n",
+			backupScheduler, "TestClaims",
+		},
+		{
+			"pruned-at-once", "an application that has left a cluster for a moment keeps one backup there",
+			retentionPackage + "/decision.go", "	return i < 0 || p.now.After(p.expiry(sorted[i]))\n", "	return i < 0 || p.now.After(sorted[i].age())\n",
+			retentionPackage, "TestPruneAfterTheEnd",
+		},
+		{
+			"lost-status-ends", "an application whose status was lost has left its clusters",
+			backupScheduler + "/ended.go", "	case in.app.InventoryLost():\n", "	case in.app.InventoryLost() && in.safeMode:\n",
+			backupScheduler, "TestRetentionGoesOn",
+		},
+		{
+			"region-ends-search", "a region that does not answer ends the search for backups",
+			"hub/data/rediscover/snapshots.go", "	f.snapshot, f.unlisted = slices.Concat(listed...), append(f.unlisted, failed...)\n",
+			"	if f.unlisted = append(f.unlisted, failed...); len(failed) == 0 {\n		f.snapshot = slices.Concat(listed...)\n	}\n",
+			"hub/data/rediscover", "TestARegionThatIsAway",
+		},
+		{
+			"missing-deleted", "the deletion of a Backup waits for a region whose snapshot it knows to be gone",
+			backup + "/finalize.go", "	if c.State == v1.SnapshotMissing && c.Attempt == 0 && c.Requests < 2 {\n", "	if c.State == v1.SnapshotMissing && c.Attempt == 0 && c.Requests < 0 {\n",
+			backup, "TestDeletion",
+		},
+		{
+			"unfinished-orphan", "a snapshot of a Backup that is under way belongs to nobody",
+			backup + "/orphans.go", "	if !Done(b) || !b.DeletionTimestamp.IsZero() {\n", "	if !b.DeletionTimestamp.IsZero() {\n",
+			backup, "TestOrphans",
+		},
+	}
+}
