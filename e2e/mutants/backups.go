@@ -130,7 +130,7 @@ func ofKeeping() []Mutant {
 			backup, "TestDeletion",
 		},
 		{
-			"unfinished-orphan", "a snapshot of a Backup that is under way belongs to nobody",
+			"unfinished-orphan", "a snapshot of a Backup that is under way is an orphan",
 			backup + "/orphans.go", "	if !Done(b) || !b.DeletionTimestamp.IsZero() {\n", "	if !b.DeletionTimestamp.IsZero() {\n",
 			backup, "TestOrphans",
 		},

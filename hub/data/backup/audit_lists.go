@@ -17,7 +17,7 @@ import (
 	"github.com/shopfleet/shopfleet/hub/data/accounts"
 )
 
-// lists is what one audit reads of an account.
+// lists holds what one audit reads of an account.
 type lists struct {
 	account *v1.CloudAccount
 	has     inCloud
@@ -145,7 +145,7 @@ type audited struct {
 	owner cloud.Owner
 }
 
-func (s audited) ref() cloud.SnapshotRef { return cloud.SnapshotRef{Region: s.Region, ID: s.ID} }
+func (a audited) ref() cloud.SnapshotRef { return cloud.SnapshotRef{Region: a.Region, ID: a.ID} }
 
 // byRegion returns the snapshots of Backups by their region, without those that were completed just now, which a cloud may
 // not show everywhere yet.

@@ -62,7 +62,7 @@ func claimantsOf(ctx context.Context, objects cloud.ObjectStore, hub string) ([]
 	return claimants, nil
 }
 
-// writeAccount writes what belongs to nobody in an account, and who claims what is there, if that changed.
+// writeAccount writes what has no Backup in an account, and who claims what is there, if that changed.
 func (a *auditor) writeAccount(ctx context.Context, l *lists) error {
 	if err := l.orphans.settle(ctx); err != nil {
 		return err

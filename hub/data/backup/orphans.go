@@ -32,7 +32,7 @@ type orphan struct {
 	tags cloud.Tags
 }
 
-func (one orphan) isDump() bool { return one.region == "" }
+func (o orphan) isDump() bool { return o.region == "" }
 
 // orphans collects what the lists of an account have and no Backup names. It reads Backups one by one, by the tags
 // of a snapshot: there may be too many for a list.
@@ -177,10 +177,10 @@ func (o *orphans) status() *v1.Orphans {
 }
 
 // item returns the entry of an orphan in a status.
-func (one orphan) item() v1.Orphan {
-	out := v1.Orphan{ID: v1.Excerpt(one.id, maxOrphanText), Region: one.region, Size: quantity(one.bytes)}
-	if name := one.tags[cloud.TagBackup]; name != "" {
-		out.Backup = v1.Excerpt(one.tags[cloud.TagNamespace]+"/"+name, maxOrphanText)
+func (o orphan) item() v1.Orphan {
+	out := v1.Orphan{ID: v1.Excerpt(o.id, maxOrphanText), Region: o.region, Size: quantity(o.bytes)}
+	if name := o.tags[cloud.TagBackup]; name != "" {
+		out.Backup = v1.Excerpt(o.tags[cloud.TagNamespace]+"/"+name, maxOrphanText)
 	}
 	return out
 }

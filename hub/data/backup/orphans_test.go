@@ -23,7 +23,7 @@ func stray(id string, change func(*cloud.Snapshot)) cloud.Snapshot {
 	return s
 }
 
-// TestOrphans checks which snapshots belong to nobody.
+// TestOrphans checks which snapshots no Backup names.
 func TestOrphans(t *testing.T) {
 	t.Parallel()
 	tag := func(key, value string) func(*cloud.Snapshot) {
@@ -65,7 +65,7 @@ func TestOrphans(t *testing.T) {
 	}
 }
 
-// TestOrphansAreWritten checks that the status of an account has what belongs to nobody, once, and names the
+// TestOrphansAreWritten checks that the status of an account has what no Backup names, once, and names the
 // regions that are not known.
 func TestOrphansAreWritten(t *testing.T) {
 	t.Parallel()

@@ -77,6 +77,31 @@ func TestRetention(t *testing.T) {
 	}
 }
 
+// TestRetentionAfterTheEnd checks that the Backups of an application that was deleted are pruned by the retention that they
+// remember, and that the newest stays.
+func TestRetentionAfterTheEnd(t *testing.T) {
+	e := newTestenv(t)
+	e.createShop(t)
+	app := apitest.App("shop").Namespace(backupenv.Namespace).Obj()
+	keepBoth := client.RawPatch(types.MergePatchType, []byte(`{"spec": {"database": {"backup": {"retention": {"keepLast": 2}}}}}`))
+	if err := e.Patch(t.Context(), app, keepBoth); err != nil {
+		t.Fatal(err)
+	}
+	e.backUp(t, "first")
+	e.Clock.Step(time.Minute)
+	e.backUp(t, "second")
+	if b := e.Backup(t, "second"); b.Status.HubUID != backupenv.HubUID || b.Status.Retention == nil || *b.Status.Retention.KeepLast != 2 || *b.Status.Retention.KeepDays != 1 {
+		t.Errorf("of the hub %q, with the retention %+v", b.Status.HubUID, b.Status.Retention)
+	}
+	e.Clock.Step(49 * time.Hour)
+	e.wake(t)
+	e.stored(t, "first", "second")
+	e.remove(t, app)
+	e.gone(t, apitest.Backup("first").Namespace(backupenv.Namespace).Obj())
+	e.stored(t, "second")
+	e.Backup(t, "second")
+}
+
 // strip removes the finalizer of a Backup, which gets it back: without it, the deletion of the Backup
 // leaves its snapshots in the cloud.
 func (e *testEnv) strip(t *testing.T, name string) {

@@ -249,16 +249,16 @@ func (r *Reconciler) count(ctx context.Context, b *v1.Backup, n *counts) error {
 }
 
 // summary returns what is said of a pass.
-func (n counts) summary(f found) string {
-	words := []string{fmt.Sprintf("%d backups rediscovered, %d already known", n.made, n.known)}
+func (c counts) summary(f found) string {
+	words := []string{fmt.Sprintf("%d backups rediscovered, %d already known", c.made, c.known)}
 	for _, more := range []struct {
 		count  int
 		format string
 	}{
-		{n.completed, "%d of these got more copies"},
-		{n.incomplete, "%d incomplete ones are left out"},
-		{n.withoutNamespace, "%d in namespaces that do not exist"},
-		{n.left, "%d snapshots lack tags"},
+		{c.completed, "%d of these got more copies"},
+		{c.incomplete, "%d incomplete ones are left out"},
+		{c.withoutNamespace, "%d in namespaces that do not exist"},
+		{c.left, "%d snapshots lack tags"},
 		{f.unread, "%d dump manifests are unreadable"},
 		{f.more, "%d more dumps were not processed"},
 	} {
