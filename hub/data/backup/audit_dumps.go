@@ -15,6 +15,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cloud"
+	"github.com/shopfleet/shopfleet/hub/data/accounts"
 	"github.com/shopfleet/shopfleet/hub/data/backup/dump"
 	"github.com/shopfleet/shopfleet/hub/data/dumps"
 )
@@ -40,23 +41,7 @@ func (a *auditor) compareDumps(ctx context.Context, l *lists, backups []v1.Backu
 		l.orphans.unlisted = append(l.orphans.unlisted, unlistedBucket)
 		return nil
 	}
-	compared := map[string]map[string]*v1.DumpFile{a.options.HubUID: {}} // By hub, and by prefix.
-	for i := range backups {
-		b := &backups[i]
-		// Without a location, it may be in another bucket of the name.
-		if !wasSent(b) || b.Status.Dump.Object.Location == "" || !bucket.Has(b.Status.Dump.Object) {
-			continue
-		}
-		prefix := b.Status.Dump.Object.Prefix
-		hub := dumps.HubOf(prefix)
-		if hub == "" {
-			continue
-		}
-		if compared[hub] == nil {
-			compared[hub] = map[string]*v1.DumpFile{}
-		}
-		compared[hub][prefix] = b.Status.Dump
-	}
+	compared := a.sentTo(bucket, backups)
 	has := map[string]bool{}
 	for _, hub := range slices.Sorted(maps.Keys(compared)) {
 		note, found := func(cloud.Object) {}, len(l.orphans.found)
@@ -78,6 +63,28 @@ func (a *auditor) compareDumps(ctx context.Context, l *lists, backups []v1.Backu
 		}
 	}
 	return has
+}
+
+// sentTo returns the dumps that were sent to a bucket, by hub, which this one is, and by prefix.
+func (a *auditor) sentTo(bucket accounts.Bucket, backups []v1.Backup) map[string]map[string]*v1.DumpFile {
+	compared := map[string]map[string]*v1.DumpFile{a.options.HubUID: {}}
+	for i := range backups {
+		b := &backups[i]
+		// Without a location, it may be in another bucket of the name.
+		if !wasSent(b) || b.Status.Dump.Object.Location == "" || !bucket.Has(b.Status.Dump.Object) {
+			continue
+		}
+		prefix := b.Status.Dump.Object.Prefix
+		hub := dumps.HubOf(prefix)
+		if hub == "" {
+			continue
+		}
+		if compared[hub] == nil {
+			compared[hub] = map[string]*v1.DumpFile{}
+		}
+		compared[hub][prefix] = b.Status.Dump
+	}
+	return compared
 }
 
 // listing is a list of the objects below a root. The sizes of the dumps in of are kept, and note is called for each object.

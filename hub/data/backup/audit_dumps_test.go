@@ -99,26 +99,32 @@ func TestAuditOfDumps(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			a, h, store := newDumpAudit(t)
-			prefix := h.backup.Status.Dump.Object.Prefix
-			tt.change(h, store, prefix)
-			before := h.backup.Status.DeepCopy()
-			a.pass(t)
-			if !tt.lost {
-				h.unchanged(t, before)
-				return
-			}
-			h.expectDumpLost(t)
-			if len(a.options.Recorder.(*events.FakeRecorder).Events) != 1 {
-				t.Error("no event reports it")
-			}
-			store.Put(dumps.PartKey(prefix, 0), []byte("12345"))
-			store.Put(dumps.ManifestKey(prefix), []byte("{}"))
-			a.pass(t)
-			if diff := cmp.Diff(before, &h.backup.Status); diff != "" || h.writes != 2 {
-				t.Errorf("found again after %d writes (-want +got):\n%s", h.writes, diff)
-			}
+			checkAudit(t, tt.change, tt.lost)
 		})
+	}
+}
+
+// checkAudit audits a dump after a change, and once the bucket has all of it again.
+func checkAudit(t *testing.T, change func(h *auditedHub, store *bucket.Store, prefix string), wantLost bool) {
+	t.Helper()
+	a, h, store := newDumpAudit(t)
+	prefix := h.backup.Status.Dump.Object.Prefix
+	change(h, store, prefix)
+	before := h.backup.Status.DeepCopy()
+	a.pass(t)
+	if !wantLost {
+		h.unchanged(t, before)
+		return
+	}
+	h.expectDumpLost(t)
+	if len(a.options.Recorder.(*events.FakeRecorder).Events) != 1 {
+		t.Error("no event reports it")
+	}
+	store.Put(dumps.PartKey(prefix, 0), []byte("12345"))
+	store.Put(dumps.ManifestKey(prefix), []byte("{}"))
+	a.pass(t)
+	if diff := cmp.Diff(before, &h.backup.Status); diff != "" || h.writes != 2 {
+		t.Errorf("found again after %d writes (-want +got):\n%s", h.writes, diff)
 	}
 }
 

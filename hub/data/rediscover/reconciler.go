@@ -202,7 +202,7 @@ func (r *Reconciler) regions(ctx context.Context, account *v1.CloudAccount) ([]s
 	return slices.Sorted(maps.Keys(found)), nil
 }
 
-// counts counts the Backups and snapshots of one pass by what became of them.
+// counts holds of how many Backups and snapshots of one pass what became.
 type counts struct {
 	made, known, completed, incomplete, withoutNamespace, left int
 }
@@ -266,11 +266,11 @@ func (c counts) summary(f found) string {
 			words = append(words, fmt.Sprintf(more.format, more.count))
 		}
 	}
-	summary := strings.Join(words, ", ")
+	parts := []string{strings.Join(words, ", ")}
 	for _, result := range f.unlisted {
-		summary += "; " + result.Message
+		parts = append(parts, result.Message)
 	}
-	return v1.Excerpt(summary, steps.MaxMessage)
+	return v1.Excerpt(strings.Join(parts, "; "), steps.MaxMessage)
 }
 
 // createOne creates a Backup and then its status. A Backup that has no status yet,

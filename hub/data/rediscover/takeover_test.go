@@ -49,15 +49,6 @@ func TestTakeOver(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s, store := newSearched(t, v1.ProviderAWS), newStore()
-			all := accounts.New(accounts.Options{
-				Registry: cloud.Registry{v1.ProviderAWS: func(_ context.Context, config cloud.Config) (cloud.Session, error) {
-					return cloud.Session{Snapshots: listing{of: s, region: config.Region}}, nil
-				}},
-				Buckets: cloud.Buckets{v1.ProviderAWS: func(context.Context, cloud.Config) (cloud.ObjectStore, error) {
-					return bucket.Connect(store, bucket.Options{}), nil
-				}},
-				SafeMode: tt.safeMode,
-			})
 			a := &v1.CloudAccount{}
 			if err := s.client.Get(t.Context(), client.ObjectKey{Name: "prod"}, a); err != nil {
 				t.Fatal(err)
@@ -69,8 +60,7 @@ func TestTakeOver(t *testing.T) {
 			if err := s.client.Update(t.Context(), a); err != nil {
 				t.Fatal(err)
 			}
-			all.Set("prod", a.Spec, nil)
-			s.options.Accounts = all
+			s.withBucket(store, a.Spec, tt.safeMode)
 			if got, handled := s.pass(t); got != tt.summary || handled != tt.handled {
 				t.Errorf("handled %t: %q, want %q", handled, got, tt.summary)
 			}
@@ -79,4 +69,19 @@ func TestTakeOver(t *testing.T) {
 			}
 		})
 	}
+}
+
+// withBucket gives the account a bucket, if its spec has one.
+func (s *searched) withBucket(store *bucket.Store, spec v1.CloudAccountSpec, safeMode bool) {
+	all := accounts.New(accounts.Options{
+		Registry: cloud.Registry{v1.ProviderAWS: func(_ context.Context, config cloud.Config) (cloud.Session, error) {
+			return cloud.Session{Snapshots: listing{of: s, region: config.Region}}, nil
+		}},
+		Buckets: cloud.Buckets{v1.ProviderAWS: func(context.Context, cloud.Config) (cloud.ObjectStore, error) {
+			return bucket.Connect(store, bucket.Options{}), nil
+		}},
+		SafeMode: safeMode,
+	})
+	all.Set("prod", spec, nil)
+	s.options.Accounts = all
 }

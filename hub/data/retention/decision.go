@@ -28,47 +28,64 @@ func newPruning(now time.Time, catalog Catalog, policy Policy) pruning {
 		return strings.Compare(b.Name, a.Name)
 	})
 	if policy.Ended && p.isOver(sorted) {
-		policy.KeepLast, p.policy.KeepLast = 1, 1
+		p.policy.KeepLast = 1
 	}
-	var (
-		good             int
-		failed, verified bool
-		methods          = map[string]bool{}
-		in               = map[string]int{}
-	)
+	r := ranking{pruning: p, wanted: catalog.Wanted, methods: map[string]bool{}, in: map[string]int{}}
 	for _, b := range sorted {
-		switch {
-		case b.failed() && policy.Ended:
-			if good == 0 {
-				p.rank(b, "no newer successful one is left")
-			}
-		case b.failed() && !failed:
-			p.rank(b, "the newest failed one, for diagnosis")
-			failed = true
-		case b.good():
-			good++
-			if good == 1 {
-				p.rank(b, "the newest successful one")
-			}
-			if b.Verified && !verified {
-				p.rank(b, "the newest verified one")
-				verified = true
-			}
-			if !methods[b.Method] {
-				p.rank(b, "the newest successful one of its method")
-				methods[b.Method] = true
-			}
-			if good <= policy.KeepLast {
-				p.rank(b, fmt.Sprintf("one of the %d newest", policy.KeepLast))
-			}
-			p.rankIn(in, b, catalog.Wanted)
-		case b.missing() && !methods[b.Method]:
-			p.rank(b, "no newer successful one is left")
-		case b.missing(): // A copy may be left.
-			p.rankIn(in, b, catalog.Wanted)
-		}
+		r.add(b)
 	}
 	return p
+}
+
+// ranking ranks backups, the newest first.
+type ranking struct {
+	pruning
+
+	wanted           []string
+	good             int
+	failed, verified bool
+	methods          map[string]bool
+	// in counts the successful ones in each place.
+	in map[string]int
+}
+
+// add ranks the next backup.
+func (r *ranking) add(b Backup) {
+	switch {
+	case b.failed() && r.policy.Ended:
+		if r.good == 0 {
+			r.rank(b, "no newer successful one is left")
+		}
+	case b.failed() && !r.failed:
+		r.rank(b, "the newest failed one, for diagnosis")
+		r.failed = true
+	case b.good():
+		r.addGood(b)
+	case b.missing() && !r.methods[b.Method]:
+		r.rank(b, "no newer successful one is left")
+	case b.missing(): // A copy may be left.
+		r.rankIn(r.in, b, r.wanted)
+	}
+}
+
+// addGood ranks a successful backup.
+func (r *ranking) addGood(b Backup) {
+	r.good++
+	if r.good == 1 {
+		r.rank(b, "the newest successful one")
+	}
+	if b.Verified && !r.verified {
+		r.rank(b, "the newest verified one")
+		r.verified = true
+	}
+	if !r.methods[b.Method] {
+		r.rank(b, "the newest successful one of its method")
+		r.methods[b.Method] = true
+	}
+	if r.good <= r.policy.KeepLast {
+		r.rank(b, fmt.Sprintf("one of the %d newest", r.policy.KeepLast))
+	}
+	r.rankIn(r.in, b, r.wanted)
 }
 
 // isOver reports whether the newest successful backup, if there is one, has passed its retention. Until then, backups that

@@ -2,6 +2,7 @@ package scheduler
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"sync"
 	"testing"
@@ -56,31 +57,34 @@ func ended() input {
 	return in
 }
 
-// TestRetentionGoesOn checks of what ended that only those are deleted of which a newer good one is left, and
-// not while something may be wrong.
-func TestRetentionGoesOn(t *testing.T) {
-	t.Parallel()
-	const second, third = "shop-eu-1-20260302-0200", "shop-eu-1-20260303-0200"
-	gone := func(in *input) { in.app = nil }
-	disabled := func(in *input) { in.app.Spec.Database.Backup.Enabled = false }
-	unknown := func(in *input) {
-		for i := range in.backups {
-			in.backups[i].Status.Retention = nil
-		}
+// endCase is something that ends, and what retention deletes of it then.
+type endCase struct {
+	change []func(*input)
+	want   []string
+}
+
+const second, third = "shop-eu-1-20260302-0200", "shop-eu-1-20260303-0200"
+
+func appGone(in *input)         { in.app = nil }
+func backupsDisabled(in *input) { in.app.Spec.Database.Backup.Enabled = false }
+func retentionUnknown(in *input) {
+	for i := range in.backups {
+		in.backups[i].Status.Retention = nil
 	}
-	for name, tt := range map[string]struct {
-		change []func(*input)
-		want   []string
-	}{
+}
+
+// ends returns what may end.
+func ends() map[string]endCase {
+	return map[string]endCase{
 		"it goes on":    {},
-		"gone":          {[]func(*input){gone}, []string{second, third}},
+		"gone":          {[]func(*input){appGone}, []string{second, third}},
 		"created again": {[]func(*input){func(in *input) { in.app.UID = "u-2" }}, []string{second, third}},
 		"deleted":       {[]func(*input){func(in *input) { in.app.DeletionTimestamp = &metav1.Time{Time: in.now} }}, []string{second, third}},
 		"deleted and protected": {[]func(*input){func(in *input) {
 			in.app.DeletionTimestamp = &metav1.Time{Time: in.now}
 			in.app.Annotations = map[string]string{v1.DeletionProtectionAnnotation: "true"}
 		}}, nil},
-		"disabled":         {[]func(*input){disabled}, []string{second, third}},
+		"disabled":         {[]func(*input){backupsDisabled}, []string{second, third}},
 		"no database":      {[]func(*input){func(in *input) { in.app.Spec.Database = nil }}, []string{second, third}},
 		"left the cluster": {[]func(*input){func(in *input) { in.app.Status.Clusters[0].Name = "us-1" }}, []string{second, third}},
 		"leaves it":        {[]func(*input){func(in *input) { in.app.Status.Clusters[0].Phase = v1.PhaseDeleting }}, []string{second, third}},
@@ -88,33 +92,48 @@ func TestRetentionGoesOn(t *testing.T) {
 		"the status is lost": {[]func(*input){func(in *input) {
 			in.app.Status = v1.EcommerceAppStatus{Clusters: []v1.ClusterStatus{{Name: "us-1"}}}
 		}}, nil},
-		"the retention is not known":        {[]func(*input){unknown, gone}, nil},
-		"the retention of one is known":     {[]func(*input){func(in *input) { in.backups[3].Status.Retention = nil }, gone}, []string{second, third}},
-		"another has the name":              {[]func(*input){unknown, func(in *input) { in.app.UID = "u-2" }}, []string{second, third}},
-		"safe mode":                         {[]func(*input){gone, func(in *input) { in.safeMode = true }}, nil},
-		"the member is paused":              {[]func(*input){gone, func(in *input) { in.members["eu-1"].Spec.Paused = true }}, nil},
-		"the member is gone":                {[]func(*input){gone, func(in *input) { in.members = nil }}, []string{second, third}},
-		"a cluster has a newer application": {[]func(*input){disabled, func(in *input) { in.app.Status.Clusters[0].UnknownOrigin = "u/9" }}, nil},
-		"the cluster is not compared":       {[]func(*input){disabled, func(in *input) { in.compared["eu-1"] = false }}, nil},
-		"the database is lost":              {[]func(*input){disabled, func(in *input) { in.app.Status.Clusters[0].DatabaseLost = true }}, nil},
-		"one is restored": {[]func(*input){gone, func(in *input) {
+	}
+}
+
+// endings returns what is known of something that has ended.
+func endings() map[string]endCase {
+	return map[string]endCase{
+		"the retention is not known":        {[]func(*input){retentionUnknown, appGone}, nil},
+		"the retention of one is known":     {[]func(*input){func(in *input) { in.backups[3].Status.Retention = nil }, appGone}, []string{second, third}},
+		"another has the name":              {[]func(*input){retentionUnknown, func(in *input) { in.app.UID = "u-2" }}, []string{second, third}},
+		"safe mode":                         {[]func(*input){appGone, func(in *input) { in.safeMode = true }}, nil},
+		"the member is paused":              {[]func(*input){appGone, func(in *input) { in.members["eu-1"].Spec.Paused = true }}, nil},
+		"the member is gone":                {[]func(*input){appGone, func(in *input) { in.members = nil }}, []string{second, third}},
+		"a cluster has a newer application": {[]func(*input){backupsDisabled, func(in *input) { in.app.Status.Clusters[0].UnknownOrigin = "u/9" }}, nil},
+		"the cluster is not compared":       {[]func(*input){backupsDisabled, func(in *input) { in.compared["eu-1"] = false }}, nil},
+		"the database is lost":              {[]func(*input){backupsDisabled, func(in *input) { in.app.Status.Clusters[0].DatabaseLost = true }}, nil},
+		"one is restored": {[]func(*input){appGone, func(in *input) {
 			in.restores = []v1.Restore{{Spec: v1.RestoreSpec{BackupRef: v1.ObjectReference{Name: second}}}}
 		}}, []string{third}},
-		"one is rediscovered":   {[]func(*input){gone, func(in *input) { in.backups[2].Annotations = map[string]string{v1.RediscoveredAnnotation: "prod"} }}, []string{second}},
-		"one is of another hub": {[]func(*input){gone, func(in *input) { in.backups[2].Status.HubUID = "hub-2" }}, []string{second}},
-		"one is of this hub":    {[]func(*input){gone, func(in *input) { in.hub, in.backups[2].Status.HubUID = "hub-1", "hub-1" }}, []string{second, third}},
-		"the newest is lost": {[]func(*input){gone, func(in *input) {
+		"one is rediscovered":   {[]func(*input){appGone, func(in *input) { in.backups[2].Annotations = map[string]string{v1.RediscoveredAnnotation: "prod"} }}, []string{second}},
+		"one is of another hub": {[]func(*input){appGone, func(in *input) { in.backups[2].Status.HubUID = "hub-2" }}, []string{second}},
+		"one is of this hub":    {[]func(*input){appGone, func(in *input) { in.hub, in.backups[2].Status.HubUID = "hub-1", "hub-1" }}, []string{second, third}},
+		"the newest is lost": {[]func(*input){appGone, func(in *input) {
 			in.backups[3].Status.Conditions = []metav1.Condition{{Type: v1.ConditionReady, Status: metav1.ConditionFalse}}
 		}}, []string{second}},
-		"one is of another method":                 {[]func(*input){gone, func(in *input) { in.backups[2].Spec.Method = v1.BackupDump }}, []string{second}},
-		"the newest is in one place":               {[]func(*input){gone, func(in *input) { in.backups[3].Status.Snapshots[0].Copies = nil }}, []string{second}},
-		"the last one is young, and keepLast kept": {[]func(*input){gone, func(in *input) { in.now = at("2026-04-02T03:00:00Z") }}, nil},
-		"the clock is not known": {[]func(*input){gone, func(in *input) {
+		"one is of another method":                 {[]func(*input){appGone, func(in *input) { in.backups[2].Spec.Method = v1.BackupDump }}, []string{second}},
+		"the newest is in one place":               {[]func(*input){appGone, func(in *input) { in.backups[3].Status.Snapshots[0].Copies = nil }}, []string{second}},
+		"the last one is young, and keepLast kept": {[]func(*input){appGone, func(in *input) { in.now = at("2026-04-02T03:00:00Z") }}, nil},
+		"the clock is not known": {[]func(*input){appGone, func(in *input) {
 			for i := range in.backups {
 				in.backups[i].Status.Account = "prod"
 			}
 		}}, nil},
-	} {
+	}
+}
+
+// TestRetentionGoesOn checks of what ended that only those are deleted of which a newer good one is left, and
+// not while something may be wrong.
+func TestRetentionGoesOn(t *testing.T) {
+	t.Parallel()
+	cases := ends()
+	maps.Copy(cases, endings())
+	for name, tt := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			in := ended()
