@@ -130,8 +130,19 @@ func (i *instant) NewTimer(d time.Duration) clock.Timer {
 type move struct {
 	dir   string
 	order order.Order
-	said  bytes.Buffer
-	clock *instant
+	// orders are the Orders that are read again, the last of them for good; without any, none is.
+	orders []order.Order
+	said   bytes.Buffer
+	clock  *instant
+}
+
+// reread returns the next Order.
+func (m *move) reread() (order.Order, error) {
+	o := m.orders[0]
+	if len(m.orders) > 1 {
+		m.orders = m.orders[1:]
+	}
+	return o, nil
 }
 
 func newMove(t *testing.T, direction order.Direction, url string) *move {
@@ -169,7 +180,11 @@ func (m *move) file(t *testing.T, content string) {
 // run executes the order, and checks the exit status and a part of the message.
 func (m *move) run(t *testing.T, wantStatus int, want string) {
 	t.Helper()
-	err := Run(t.Context(), Options{Order: m.order, Dir: m.dir, Clock: m.clock, Out: &m.said})
+	o := Options{Order: m.order, Dir: m.dir, Clock: m.clock, Out: &m.said}
+	if len(m.orders) > 0 {
+		o.Reread = m.reread
+	}
+	err := Run(t.Context(), o)
 	text := ""
 	if err != nil {
 		text = err.Error()

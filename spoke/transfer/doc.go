@@ -22,8 +22,11 @@
 //
 //   - If the response says that a part exists, the part counts as uploaded: nothing is
 //     ever overwritten, and the hub compares sizes.
-//   - The file is read twice, because an upload cannot be undone. Reading and uploading
-//     must finish before the requests expire, except for parts that were uploaded before.
+//   - The file is read twice, because an upload cannot be undone.
+//   - The Order is read again before each request: the hub renews it at half of its life, and the
+//     kubelet brings it into the pod about a minute later. A process whose requests have expired waits
+//     for the next Order, so that a hub that is away costs no attempt of the Job. An Order that has
+//     expired when it arrives is a clock that is wrong, and an error.
 //   - S3 takes no part without a checksum if the bucket has a default retention, and a presigned
 //     request takes no checksum that was not signed. The hub, which signs, does not have the file:
 //     the first attempt ends with the checksums of all parts, and the next one sends them.

@@ -61,9 +61,6 @@ func retry(format string, err error) error { return failure(order.ExitRetry, for
 
 // ended returns the error for a context that is done.
 func ended(ctx context.Context) error {
-	if errors.Is(context.Cause(ctx), errExpired) {
-		return failure(order.ExitRefused, "the requests: %w", errExpired)
-	}
 	return retry("interrupted: %w", ctx.Err())
 }
 

@@ -45,18 +45,27 @@ func Main(ctx context.Context, p Process) error {
 }
 
 func (p Process) run(ctx context.Context) error {
+	o, err := p.read()
+	if err != nil {
+		return err
+	}
+	return Run(ctx, Options{Order: o, Reread: p.read, Dir: p.Dir, Out: p.Out})
+}
+
+// read reads the Order. The kubelet replaces the file when the Secret changes.
+func (p Process) read() (order.Order, error) {
 	file, err := os.Open(p.Order)
 	if err != nil {
-		return retry("opening the order: %w", err)
+		return order.Order{}, retry("opening the order: %w", err)
 	}
 	defer func() { _ = file.Close() }()
 	text, err := io.ReadAll(io.LimitReader(file, maxOrder))
 	if err != nil {
-		return retry("reading the order: %w", err)
+		return order.Order{}, retry("reading the order: %w", err)
 	}
 	o, err := order.Read(text)
 	if err != nil {
-		return failure(order.ExitFinal, "the order: %w", err)
+		return order.Order{}, failure(order.ExitFinal, "the order: %w", err)
 	}
-	return Run(ctx, Options{Order: o, Dir: p.Dir, Out: p.Out})
+	return o, nil
 }

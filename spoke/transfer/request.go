@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -21,6 +22,9 @@ const (
 	// firstPause and doubles.
 	attempts   = 5
 	firstPause = time.Second
+
+	// renewalPause is the time between two looks at an Order that is waited for.
+	renewalPause = 10 * time.Second
 
 	// The timeout of a request is requestGrace plus a second per slowest bytes: for a part
 	// of 1 GiB about the lifetime of an order.
@@ -62,15 +66,15 @@ func transport(authorities []byte) (*http.Transport, error) {
 	}, nil
 }
 
-// part transfers one part, with retries.
-func (m *mover) part(ctx context.Context, index int, move func(context.Context) error) error {
-	limit := requestGrace + time.Duration(m.order.Parts[index].Bytes/slowest)*time.Second
+// part transfers one part, with retries, unless the Order has no request for it.
+func (m *mover) part(ctx context.Context, index int, move func(context.Context, order.Part) error) error {
 	pause := firstPause
 	for attempt := 1; ; attempt++ {
 		before := m.progress.done()
-		limited, cancel := context.WithTimeout(ctx, limit)
-		err := move(limited)
-		cancel()
+		p, err := m.current(ctx, index)
+		if err == nil && p.Request != nil {
+			err = m.try(ctx, p, move)
+		}
 		if err == nil {
 			return nil
 		}
@@ -88,6 +92,64 @@ func (m *mover) part(ctx context.Context, index int, move func(context.Context) 
 		}
 		pause *= 2
 	}
+}
+
+// try transfers a part once, until its request expires at the latest: the hub relies on that nothing is sent later.
+func (m *mover) try(ctx context.Context, p order.Part, move func(context.Context, order.Part) error) error {
+	expiring, cancel := context.WithTimeoutCause(ctx, m.order.ExpiresAt.Sub(m.clock.Now()), errExpired)
+	defer cancel()
+	limited, cancel := context.WithTimeout(expiring, requestGrace+time.Duration(p.Bytes/slowest)*time.Second)
+	defer cancel()
+	err := move(limited, p)
+	switch {
+	case err == nil || !errors.Is(context.Cause(expiring), errExpired):
+		return err
+	case m.reread != nil:
+		return retry("the requests: %w", errExpired)
+	default:
+		return failure(order.ExitRefused, "the requests: %w", errExpired)
+	}
+}
+
+// current returns a part of the newest Order. One whose requests have expired is waited for until it is renewed,
+// unless it is never renewed, or was that very moment: then the clocks differ.
+func (m *mover) current(ctx context.Context, index int) (order.Part, error) {
+	for waited := false; ; waited = true {
+		renewed, err := m.renew()
+		if err != nil {
+			return order.Part{}, err
+		}
+		p := m.order.Parts[index]
+		switch {
+		case p.Request == nil, m.clock.Now().Before(m.order.ExpiresAt):
+			return p, nil
+		case m.reread == nil, waited && renewed:
+			return order.Part{}, failure(order.ExitRefused, "the requests: %w", errExpired)
+		case !waited:
+			m.progress.say("the requests have expired: waiting for the hub to renew them")
+		}
+		if err := m.wait(ctx, renewalPause); err != nil {
+			return order.Part{}, err
+		}
+	}
+}
+
+// renew takes the Order as it is now, and reports whether it is another one than before.
+func (m *mover) renew() (bool, error) {
+	if m.reread == nil {
+		return false, nil
+	}
+	o, err := m.reread()
+	if err != nil {
+		return false, err
+	}
+	sameSize := func(a, b order.Part) bool { return a.Bytes == b.Bytes }
+	if o.Direction != m.order.Direction || o.File != m.order.File || o.SHA256 != m.order.SHA256 || !slices.EqualFunc(o.Parts, m.order.Parts, sameSize) {
+		return false, failure(order.ExitFinal, "the renewed order: %w", errOther)
+	}
+	renewed := !o.ExpiresAt.Equal(m.order.ExpiresAt)
+	m.order = o
+	return renewed, nil
 }
 
 func (m *mover) wait(ctx context.Context, pause time.Duration) error {

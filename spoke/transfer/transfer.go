@@ -23,6 +23,8 @@ const partialSuffix = ".partial"
 // Options configure Run.
 type Options struct {
 	Order order.Order
+	// Reread reads the Order again, which may have been renewed since; nil if it never is.
+	Reread func() (order.Order, error)
 	// Dir is the directory of the file.
 	Dir string
 	// HTTP sends the requests; the default is a transport that trusts the Order's CABundle.
@@ -34,7 +36,8 @@ type Options struct {
 }
 
 // Run executes an Order. If it returns nil, the whole file is at its destination; an
-// error wraps *Error. It ends when the requests expire, or when ctx is done.
+// error wraps *Error. Each request is of the Order as it is when the request is sent. Run ends when ctx is
+// done, or when the requests have expired and the Order is not renewed.
 func Run(ctx context.Context, o Options) error {
 	m, err := newMover(o)
 	if err != nil {
@@ -50,15 +53,6 @@ func Run(ctx context.Context, o Options) error {
 			return err
 		}
 	}
-	life := o.Order.ExpiresAt.Sub(m.clock.Now())
-	if life <= 0 && m.requests() {
-		return failure(order.ExitRefused, "the requests: %w", errExpired)
-	}
-	if m.requests() {
-		limited, cancel := context.WithTimeoutCause(ctx, life, errExpired)
-		defer cancel()
-		ctx = limited
-	}
 	if o.Order.Direction == order.Send {
 		return m.send(ctx, root)
 	}
@@ -68,6 +62,7 @@ func Run(ctx context.Context, o Options) error {
 // mover transfers one file.
 type mover struct {
 	order    order.Order
+	reread   func() (order.Order, error)
 	http     http.RoundTripper
 	clock    clock.Clock
 	progress *progress
@@ -76,7 +71,7 @@ type mover struct {
 }
 
 func newMover(o Options) (*mover, error) {
-	m := &mover{order: o.Order, http: o.HTTP, clock: o.Clock}
+	m := &mover{order: o.Order, reread: o.Reread, http: o.HTTP, clock: o.Clock}
 	if m.clock == nil {
 		m.clock = clock.RealClock{}
 	}
@@ -93,16 +88,6 @@ func newMover(o Options) (*mover, error) {
 	}
 	m.progress = &progress{out: out, clock: m.clock}
 	return m, nil
-}
-
-// requests reports whether any part has a request.
-func (m *mover) requests() bool {
-	for _, p := range m.order.Parts {
-		if p.Request != nil {
-			return true
-		}
-	}
-	return false
 }
 
 // send verifies the file and uploads the parts that have a request.
@@ -126,14 +111,12 @@ func (m *mover) send(ctx context.Context, root *os.Root) error {
 	m.progress.begin("sent", todo)
 	var offset int64
 	for i, p := range m.order.Parts {
-		if p.Request != nil {
-			section := io.NewSectionReader(file, offset, p.Bytes)
-			err := m.part(ctx, i, func(ctx context.Context) error { return m.put(ctx, p, section) })
-			if Status(err) == order.ExitChecksums {
-				return &Error{Status: order.ExitChecksums, Err: err, Checksums: m.sums}
-			} else if err != nil {
-				return err
-			}
+		section := io.NewSectionReader(file, offset, p.Bytes)
+		err := m.part(ctx, i, func(ctx context.Context, p order.Part) error { return m.put(ctx, p, section) })
+		if Status(err) == order.ExitChecksums {
+			return &Error{Status: order.ExitChecksums, Err: err, Checksums: m.sums}
+		} else if err != nil {
+			return err
 		}
 		offset += p.Bytes
 	}
@@ -202,7 +185,7 @@ func (m *mover) fill(ctx context.Context, file *os.File) (resumed bool, err erro
 	m.progress.begin("fetched", m.order.Bytes-offset)
 	for i, p := range m.order.Parts[first:] {
 		i += first
-		if err := m.part(ctx, i, func(ctx context.Context) error {
+		if err := m.part(ctx, i, func(ctx context.Context, p order.Part) error {
 			return m.get(ctx, p, io.NewOffsetWriter(file, offset))
 		}); err != nil {
 			return resumed, err
