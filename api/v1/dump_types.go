@@ -170,6 +170,11 @@ type RestoredDump struct {
 	// +optional
 	RequestTime *metav1.Time `json:"requestTime,omitempty"`
 
+	// expirationTime is the time at which the signed requests of the Job expire. They are
+	// renewed before. Empty when the Job downloads nothing.
+	// +optional
+	ExpirationTime *metav1.Time `json:"expirationTime,omitempty"`
+
 	// claim is the name of the PersistentVolumeClaim that was created to download the dump
 	// to; empty when none was. At most 253 characters.
 	// +optional
@@ -185,7 +190,8 @@ type RestoredDump struct {
 	// +optional
 	Loaded bool `json:"loaded,omitempty"`
 
-	// attempt is the number of Jobs that failed to load all of the dump.
+	// attempt is the number of Jobs that failed to load all of the dump, of a Restore that an
+	// earlier release began, which made a Job for each attempt.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	Attempt int32 `json:"attempt,omitempty"`

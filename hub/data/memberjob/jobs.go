@@ -22,14 +22,19 @@ const (
 	maxMessage = 512
 	// maxEvents bounds the events of a Job that are listed.
 	maxEvents = 20
+	// firstPodGrace is how long after the start of a Job its first pod is created at the latest.
+	firstPodGrace = time.Minute
 	// NoExitCode means that no container reported an exit status.
 	NoExitCode = -1
 )
 
 // Outcome is the state of a Job.
 type Outcome struct {
-	// Ended reports whether the Job has ended, and Succeeded whether it succeeded.
-	Ended, Succeeded bool
+	// Ended reports whether the Job has ended, Succeeded whether it succeeded, and Expired whether it had no more
+	// time.
+	Ended, Succeeded, Expired bool
+	// Repeated reports whether a pod may have run before the one that ended last.
+	Repeated bool
 	// Container is the name of the container that ended last, and ExitCode its exit
 	// status: "" and NoExitCode if none has.
 	Container string
@@ -81,14 +86,14 @@ func refusal(ctx context.Context, reader client.Reader, job *batchv1.Job) string
 
 func outcome(job *batchv1.Job, pods []corev1.Pod) Outcome {
 	pods = owned(job, pods)
-	out := Outcome{ExitCode: NoExitCode}
+	out := Outcome{ExitCode: NoExitCode, Repeated: repeated(job, pods)}
 	for _, c := range job.Status.Conditions {
 		switch {
 		case c.Status != corev1.ConditionTrue:
 		case c.Type == batchv1.JobComplete:
 			out.Ended, out.Succeeded = true, true
 		case c.Type == batchv1.JobFailed:
-			out.Ended, out.Why = true, Sanitize(c.Reason+": "+c.Message)
+			out.Ended, out.Expired, out.Why = true, c.Reason == batchv1.JobReasonDeadlineExceeded, Sanitize(c.Reason+": "+c.Message)
 		}
 	}
 	if !out.Ended {
@@ -99,6 +104,15 @@ func outcome(job *batchv1.Job, pods []corev1.Pod) Outcome {
 		out.Container, out.ExitCode, out.Message = last.Container, last.ExitCode, Sanitize(last.Message)
 	}
 	return out
+}
+
+// repeated reports whether a Job may have had a pod before the last one. One whose node was drained is not counted
+// and not kept: it is seen by the time after which the next one was created.
+func repeated(job *batchv1.Job, pods []corev1.Pod) bool {
+	if job.Status.Failed > 1 || len(pods) > 1 {
+		return true
+	}
+	return len(pods) == 1 && job.Status.StartTime != nil && pods[0].CreationTimestamp.Sub(job.Status.StartTime.Time) > firstPodGrace
 }
 
 // Ends returns the ended containers of a Job's pods, init containers included, the last
@@ -160,24 +174,31 @@ func Sanitize(text string) string {
 	return v1.Excerpt(strings.Join(strings.Fields(text), " "), maxMessage)
 }
 
-// Create creates a Job, and before it the Secret that the Job reads, if any. An existing
-// Secret is replaced: it belongs to an attempt that created no Job. An existing Job is
-// left unchanged.
+// Create creates a Job, and before it the Secret with the order that the Job reads, if any. An existing Job is left
+// unchanged.
 func Create(ctx context.Context, writer client.Writer, job *batchv1.Job, secret *corev1.Secret) error {
 	if secret != nil {
-		err := writer.Create(ctx, secret, client.FieldOwner(v1.HubFieldManager))
-		if apierrors.IsAlreadyExists(err) {
-			if err := DeleteOrder(ctx, writer, client.ObjectKeyFromObject(secret)); err != nil {
-				return err
-			}
-			err = writer.Create(ctx, secret, client.FieldOwner(v1.HubFieldManager))
-		}
-		if err != nil {
-			return fmt.Errorf("creating the Secret %s: %w", secret.Name, err)
+		if err := WriteOrder(ctx, writer, secret); err != nil {
+			return err
 		}
 	}
 	if err := writer.Create(ctx, job, client.FieldOwner(v1.HubFieldManager)); err != nil && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("creating the Job %s: %w", job.Name, err)
+	}
+	return nil
+}
+
+// WriteOrder creates the Secret with an order, or replaces it.
+func WriteOrder(ctx context.Context, writer client.Writer, secret *corev1.Secret) error {
+	err := writer.Create(ctx, secret, client.FieldOwner(v1.HubFieldManager))
+	if apierrors.IsAlreadyExists(err) {
+		if err := DeleteOrder(ctx, writer, client.ObjectKeyFromObject(secret)); err != nil {
+			return err
+		}
+		err = writer.Create(ctx, secret, client.FieldOwner(v1.HubFieldManager))
+	}
+	if err != nil {
+		return fmt.Errorf("creating the Secret %s: %w", secret.Name, err)
 	}
 	return nil
 }

@@ -52,15 +52,33 @@ func TestOutcome(t *testing.T) {
 	failed, complete := ended(batchv1.JobFailed, "too often"), ended(batchv1.JobComplete, "")
 	doubtful := failed
 	doubtful.Status = corev1.ConditionFalse
+	expired := failed
+	expired.Reason = batchv1.JobReasonDeadlineExceeded
+	counted := aJob(failed)
+	counted.Status.Failed = 2
+	started := func(minute int) *batchv1.Job {
+		job := aJob(failed)
+		job.Status.StartTime = &metav1.Time{Time: now().Add(-time.Duration(minute) * time.Minute)}
+		return job
+	}
+	created := pod("job-1", containers(terminated(1, 10, "not empty")))
+	created.CreationTimestamp = metav1.NewTime(now())
+	notEmpty := Outcome{Ended: true, Container: "c1", ExitCode: 10, Why: "R: too often", Message: "not empty"}
+	again := notEmpty
+	again.Repeated = true
 	tests := map[string]struct {
 		job  *batchv1.Job
 		pods []corev1.Pod
 		want Outcome
 	}{
-		"no pod yet":     {aJob(), nil, Outcome{ExitCode: NoExitCode}},
-		"under way":      {aJob(), []corev1.Pod{pod("job-1", containers(waiting("ContainerCreating")))}, Outcome{ExitCode: NoExitCode}},
-		"not failed yet": {aJob(doubtful), nil, Outcome{ExitCode: NoExitCode}},
-		"no image":       {aJob(), []corev1.Pod{pod("job-1", containers(waiting("ImagePullBackOff")))}, Outcome{ExitCode: NoExitCode, Why: "ImagePullBackOff"}},
+		"too late":                 {aJob(expired), nil, Outcome{Ended: true, Expired: true, ExitCode: NoExitCode, Why: "DeadlineExceeded: too often"}},
+		"after a failure":          {counted, []corev1.Pod{created}, again},
+		"at once":                  {started(0), []corev1.Pod{created}, notEmpty},
+		"after a node was drained": {started(2), []corev1.Pod{created}, again},
+		"no pod yet":               {aJob(), nil, Outcome{ExitCode: NoExitCode}},
+		"under way":                {aJob(), []corev1.Pod{pod("job-1", containers(waiting("ContainerCreating")))}, Outcome{ExitCode: NoExitCode}},
+		"not failed yet":           {aJob(doubtful), nil, Outcome{ExitCode: NoExitCode}},
+		"no image":                 {aJob(), []corev1.Pod{pod("job-1", containers(waiting("ImagePullBackOff")))}, Outcome{ExitCode: NoExitCode, Why: "ImagePullBackOff"}},
 		"no node": {aJob(), []corev1.Pod{pod("job-1", corev1.PodStatus{Conditions: []corev1.PodCondition{
 			{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: "Unschedulable", Message: "0/1 nodes\nare available"},
 		}})}, Outcome{ExitCode: NoExitCode, Why: "Unschedulable: 0/1 nodes are available"}},
@@ -68,7 +86,7 @@ func TestOutcome(t *testing.T) {
 		"failed": {aJob(failed), []corev1.Pod{pod("job-1", containers(terminated(1, 3, "no such\tsum")))},
 			Outcome{Ended: true, Container: "c1", ExitCode: 3, Why: "R: too often", Message: "no such sum"}},
 		"failed at first": {aJob(complete), []corev1.Pod{pod("job-1", containers(terminated(2, 0, "sent"))), pod("job-1", containers(terminated(1, 1, "away")))},
-			Outcome{Ended: true, Succeeded: true, Container: "c2", Message: "sent"}},
+			Outcome{Ended: true, Succeeded: true, Repeated: true, Container: "c2", Message: "sent"}},
 		"failed before it began": {aJob(failed), []corev1.Pod{pod("job-1", corev1.PodStatus{
 			InitContainerStatuses: []corev1.ContainerStatus{terminated(1, 4, "expired")}, ContainerStatuses: []corev1.ContainerStatus{waiting("PodInitializing")},
 		})}, Outcome{Ended: true, Container: "c1", ExitCode: 4, Why: "R: too often", Message: "expired"}},

@@ -103,23 +103,23 @@ func TestLockRecords(t *testing.T) {
 	}
 }
 
-// TestJobs checks when a Job has ended, or had no more time, and which pods may still be at work.
+// TestJobs checks when a Job has ended, and which pods may still be at work.
 func TestJobs(t *testing.T) {
 	t.Parallel()
 	failed := batchv1.JobCondition{Type: batchv1.JobFailed, Status: corev1.ConditionTrue, Reason: batchv1.JobReasonDeadlineExceeded}
-	other, pending, complete := failed, failed, failed
-	other.Reason, pending.Status, complete.Type = batchv1.JobReasonBackoffLimitExceeded, corev1.ConditionFalse, batchv1.JobComplete
+	pending, complete := failed, failed
+	pending.Status, complete.Type = corev1.ConditionFalse, batchv1.JobComplete
 	suspended := batchv1.JobCondition{Type: batchv1.JobSuspended, Status: corev1.ConditionTrue}
 	for name, tt := range map[string]struct {
-		conditions     []batchv1.JobCondition
-		ended, expired bool
+		conditions []batchv1.JobCondition
+		ended      bool
 	}{
-		"runs": {nil, false, false}, "suspended": {[]batchv1.JobCondition{suspended}, false, false}, "took too long": {[]batchv1.JobCondition{suspended, failed}, true, true},
-		"failed otherwise": {[]batchv1.JobCondition{other}, true, false}, "not failed": {[]batchv1.JobCondition{pending}, false, false}, "complete": {[]batchv1.JobCondition{complete}, true, false},
+		"runs": {nil, false}, "suspended": {[]batchv1.JobCondition{suspended}, false}, "failed": {[]batchv1.JobCondition{suspended, failed}, true},
+		"not failed": {[]batchv1.JobCondition{pending}, false}, "complete": {[]batchv1.JobCondition{complete}, true},
 	} {
 		job := &batchv1.Job{Status: batchv1.JobStatus{Conditions: tt.conditions}}
-		if ended(job) != tt.ended || expired(job) != tt.expired {
-			t.Errorf("%s: ended %t, expired %t", name, ended(job), expired(job))
+		if ended(job) != tt.ended {
+			t.Errorf("%s: ended %t", name, ended(job))
 		}
 	}
 	for phase, want := range map[corev1.PodPhase]bool{corev1.PodSucceeded: false, corev1.PodFailed: false, corev1.PodRunning: true, corev1.PodPending: true, corev1.PodUnknown: true, "": true} {

@@ -3,6 +3,7 @@ package restore
 import (
 	"context"
 	"fmt"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -21,15 +22,16 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/runtime/apierror"
 )
 
-// made holds the objects to create in the member for an attempt; claim and secret may be
-// nil.
+// made holds the objects to create in the member for a load; claim and secret may be nil.
 type made struct {
 	job    *batchv1.Job
 	secret *corev1.Secret
-	claim  *corev1.PersistentVolumeClaim
+	// expires is when the signed requests in the secret do.
+	expires *metav1.Time
+	claim   *corev1.PersistentVolumeClaim
 }
 
-// begin makes the Job of an attempt when the database is ready for it, after it was
+// begin makes the Job when the database is ready for it, after it was
 // written down. An error is one of the hub's API server.
 func (l dumpLoad) begin(ctx context.Context) (steps.Result, error) {
 	if result := l.isReady(ctx); result.Stops() {
@@ -41,7 +43,7 @@ func (l dumpLoad) begin(ctx context.Context) (steps.Result, error) {
 		return l.memberError(err), nil
 	}
 	if running {
-		return steps.RetryAfter(steps.PollFirst, v1.ReasonLoading, "waiting in %s for the last attempt to end", l.member.Name), nil
+		return steps.RetryAfter(steps.PollFirst, v1.ReasonLoading, "waiting in %s for the last Job to end", l.member.Name), nil
 	}
 	if result := l.chooseSource(ctx); result.Stops() {
 		return result, nil
@@ -64,11 +66,11 @@ func (l dumpLoad) begin(ctx context.Context) (steps.Result, error) {
 	if err := l.deliver(ctx, l.writer(), wanted); err != nil {
 		return l.undelivered(err), nil
 	}
-	d.RequestTime = nil
+	d.RequestTime, d.ExpirationTime = nil, wanted.expires
 	return steps.RetryAfter(steps.PollFirst, v1.ReasonLoading, "the Job %s in %s is about to load the dump", d.Job, l.member.Name), nil
 }
 
-// tryDelivery reports whether the member accepts what an attempt takes, without creating it. A
+// tryDelivery reports whether the member accepts what a load takes, without creating it. A
 // rejection is waited for while nothing is stopped yet.
 func (l dumpLoad) tryDelivery(ctx context.Context) steps.Result {
 	wanted, result := l.make(ctx)
@@ -126,19 +128,20 @@ func (l dumpLoad) deliver(ctx context.Context, writer client.Writer, wanted made
 	return memberjob.Create(ctx, writer, wanted.job, wanted.secret)
 }
 
-// make returns what the next attempt takes.
+// make returns what a load takes.
 func (l dumpLoad) make(ctx context.Context) (made, steps.Result) {
 	d, dump := l.restore.Status.Dump, l.backup.Status.Dump
 	spec := jobs.LoadSpec{
-		Job:      jobs.Job{Namespace: l.into.Owner.Namespace, Name: l.jobName(d.Attempt), Labels: l.labels(), Owners: l.owners()},
+		Job:      jobs.Job{Namespace: l.into.Owner.Namespace, Name: l.jobName(d.From), Labels: l.labels(), Owners: l.owners()},
 		Database: l.into, File: dump.File, SHA256: dump.SHA256, Bytes: dump.Bytes, Claim: dump.Claim, Overwrite: l.restore.Spec.Overwrite && !l.restore.Spec.Verify,
 	}
 	wanted := made{}
 	if d.From == v1.DumpFromBucket {
-		text, result := l.order(ctx)
+		text, expires, result := l.order(ctx)
 		if result.Stops() {
 			return made{}, result
 		}
+		wanted.expires = v1.Seconds(expires)
 		holder := spec.Job
 		holder.Name = l.name("")
 		wanted.claim = jobs.Claim(jobs.ClaimSpec{Job: holder, Bytes: dump.Bytes, StorageClass: l.into.StorageClass})
@@ -162,21 +165,21 @@ func (l dumpLoad) owners() []metav1.OwnerReference {
 	return []metav1.OwnerReference{{APIVersion: v1.GroupVersion.String(), Kind: "EcommerceApp", Name: copied.Name, UID: copied.UID}}
 }
 
-// order returns the order that brings the dump from its bucket. It is a secret.
-func (l dumpLoad) order(ctx context.Context) ([]byte, steps.Result) {
+// order returns the order that brings the dump from its bucket, and when it expires. It is a secret.
+func (l dumpLoad) order(ctx context.Context) ([]byte, time.Time, steps.Result) {
 	bucket, result := l.open(ctx)
 	if result.Stops() {
-		return nil, result
+		return nil, time.Time{}, result
 	}
 	o, err := dumps.ToFetch(ctx, bucket, l.backup.Status.Dump, bucket.CABundle, l.now)
 	if err != nil {
-		return nil, dumps.FromError(err, "downloading the dump from the bucket")
+		return nil, time.Time{}, dumps.FromError(err, "downloading the dump from the bucket")
 	}
 	text, err := o.Write()
 	if err != nil {
-		return nil, steps.Fail(v1.ReasonLoadFailed, "the dump cannot be downloaded from the bucket: %v", err)
+		return nil, time.Time{}, steps.Fail(v1.ReasonLoadFailed, "the dump cannot be downloaded from the bucket: %v", err)
 	}
-	return text, steps.Result{}
+	return text, o.ExpiresAt, steps.Result{}
 }
 
 // open returns the bucket that the dump is in.

@@ -13,29 +13,19 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/transfer/order"
 )
 
-const (
-	// maxLoads is how many Jobs there are when loading fails.
-	maxLoads = 3
-	// maxFetches is how many there are when the dump was not brought from the bucket: what
-	// a Job has brought, the next one need not.
-	maxFetches = 12
-)
-
-// ending is how the Job of an attempt ended.
+// ending is how the Job that loads a dump ended.
 type ending struct {
 	engine v1.Engine
 	// from records the source that the Job read the dump from, and sent reports whether all
 	// of the dump is in a bucket.
 	from v1.DumpSource
 	sent bool
-	// attempt is how many Jobs there were before.
-	attempt int32
-	// expired is true if the Job exceeded its deadline.
-	expired bool
+	// former is true for a Job of the build before, which had one pod.
+	former  bool
 	outcome memberjob.Outcome
 }
 
-// next represents the step that follows the end of an attempt.
+// next represents the step that follows the end of a Job.
 type next struct {
 	// loaded means that all is well, again that another Job is made, bucket that it reads
 	// from there. None of them: it has failed.
@@ -45,46 +35,38 @@ type next struct {
 }
 
 func (e ending) next() next {
+	out := e.outcome
 	switch {
-	case e.outcome.Succeeded:
+	case out.Succeeded:
 		return next{loaded: true}
-	case e.outcome.Container == jobs.FetchContainer && e.outcome.ExitCode != order.ExitDone:
-		return e.notFetched()
-	case e.expired:
-		return e.failed("it took too long")
-	case e.outcome.Container == jobs.LoadContainer:
-		return e.notLoaded()
-	default:
-		return e.tryAgain(maxLoads)
-	}
-}
-
-// notFetched returns the next step after the dump could not be fetched from the bucket.
-func (e ending) notFetched() next {
-	switch {
-	case e.outcome.ExitCode == order.ExitFinal, e.outcome.ExitCode == order.ExitGone:
+	case e.isFetching() && (out.ExitCode == order.ExitFinal || out.ExitCode == order.ExitGone):
 		return e.failed("the dump could not be downloaded from the bucket")
-	case e.expired:
+	case e.isFetching() && out.Expired:
 		return e.failed("downloading the dump from the bucket took too long")
+	case out.Expired:
+		return e.failed("it took too long")
+	case out.Container == jobs.LoadContainer && out.ExitCode == jobs.ExitNotEmpty:
+		return e.notEmpty()
+	case out.Container == jobs.LoadContainer && (out.ExitCode == jobs.ExitChecksum || out.ExitCode == jobs.ExitMissing):
+		return e.notTheFile()
+	case e.former:
+		return next{again: true, reason: v1.ReasonRetrying, message: "an attempt failed: " + words(out) + "; trying again"}
 	default:
-		return e.tryAgain(maxFetches)
+		return e.failed("all attempts failed")
 	}
 }
 
-// notLoaded returns the next step after the container that loads the dump failed.
-func (e ending) notLoaded() next {
-	switch e.outcome.ExitCode {
-	case jobs.ExitNotEmpty:
-		said := cmp.Or(e.outcome.Message, "the database is not empty")
-		if e.attempt > 0 {
-			said += ", and the attempt before may have loaded all of it: look before you restore again"
-		}
-		return next{reason: v1.ReasonDatabaseNotEmpty, message: said + ". Give spec.overwrite: true to replace what it has"}
-	case jobs.ExitChecksum, jobs.ExitMissing:
-		return e.notTheFile()
-	default:
-		return e.tryAgain(maxLoads)
+// isFetching reports whether the last pod ended while it downloaded the dump.
+func (e ending) isFetching() bool {
+	return e.outcome.Container == jobs.FetchContainer && e.outcome.ExitCode != order.ExitDone
+}
+
+func (e ending) notEmpty() next {
+	said := cmp.Or(e.outcome.Message, "the database is not empty")
+	if e.outcome.Repeated {
+		said += ", and the attempt before may have loaded all of it: look before you restore again"
 	}
+	return next{reason: v1.ReasonDatabaseNotEmpty, message: said + ". Give spec.overwrite: true to replace what it has"}
 }
 
 // notTheFile returns the next step after the file was missing or had another checksum.
@@ -99,29 +81,21 @@ func (e ending) notTheFile() next {
 		return next{reason: v1.ReasonDumpMissing, message: "the dump is not on its claim any more, and in no bucket: " +
 			"give the cluster's CloudAccount spec.objectStorage for dumps to come"}
 	default:
-		return next{reason: v1.ReasonLoadFailed, message: "the dump is not what it was when it was made: " + e.words() + e.left()}
+		return next{reason: v1.ReasonLoadFailed, message: "the dump is not what it was when it was made: " + words(e.outcome) + e.left()}
 	}
-}
-
-// tryAgain is another attempt, if there were fewer than so many.
-func (e ending) tryAgain(most int32) next {
-	if e.attempt+1 >= most {
-		return e.failed(fmt.Sprintf("%d attempts failed", e.attempt+1))
-	}
-	return next{again: true, reason: v1.ReasonRetrying, message: fmt.Sprintf("attempt %d failed: %s; trying again", e.attempt+1, e.words())}
 }
 
 func (e ending) failed(what string) next {
-	return next{reason: v1.ReasonLoadFailed, message: what + ": " + e.words() + e.left()}
+	return next{reason: v1.ReasonLoadFailed, message: what + ": " + words(e.outcome) + e.left()}
 }
 
-// words are those of the Job and of its pod.
-func (e ending) words() string {
+// words are those of a Job and of its last pod.
+func words(out memberjob.Outcome) string {
 	switch {
-	case e.outcome.Message != "" && e.outcome.ExitCode > 0:
-		return fmt.Sprintf("%s ended with %d: %s", e.outcome.Container, e.outcome.ExitCode, withoutRows(e.outcome.Message))
-	case e.outcome.Why != "":
-		return e.outcome.Why
+	case out.Message != "" && out.ExitCode > 0:
+		return fmt.Sprintf("%s ended with %d: %s", out.Container, out.ExitCode, withoutRows(out.Message))
+	case out.Why != "":
+		return out.Why
 	default:
 		return "its pod reported no reason"
 	}
@@ -143,7 +117,7 @@ func (e ending) left() string {
 	switch {
 	case e.engine == v1.EnginePostgreSQL:
 		return ". The database is as it was"
-	case e.attempt == 0 && e.outcome.Container == jobs.FetchContainer && e.outcome.ExitCode != order.ExitDone:
+	case !e.outcome.Repeated && e.isFetching():
 		return ". The database is as it was"
 	default:
 		return ". The database may not be whole: restore this backup again, or another with spec.overwrite: true"

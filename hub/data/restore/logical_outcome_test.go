@@ -10,7 +10,7 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/transfer/order"
 )
 
-// jobEnding returns the end of a first Job, of PostgreSQL and from the claim, with the exit code of a container.
+// jobEnding returns the end of a Job, of PostgreSQL and from the claim, with the exit code of a container of its only pod.
 func jobEnding(container string, code int32) ending {
 	return ending{
 		engine: v1.EnginePostgreSQL, from: v1.DumpFromClaim,
@@ -22,6 +22,18 @@ func TestHowAJobEnded(t *testing.T) {
 	t.Parallel()
 	const load, fetch = jobs.LoadContainer, jobs.FetchContainer
 	asItWas, notWhole := "The database is as it was", "may not be whole"
+	mySQL := func(e *ending) { e.engine = v1.EngineMySQL }
+	repeated := func(e *ending) { e.outcome.Repeated = true }
+	expired := func(e *ending) { e.outcome.Expired = true }
+	both := func(changes ...func(*ending)) func(*ending) {
+		return func(e *ending) {
+			for _, change := range changes {
+				change(e)
+			}
+		}
+	}
+	failed := func(message string) next { return next{reason: v1.ReasonLoadFailed, message: message} }
+	again, inBucket := next{again: true, reason: v1.ReasonRetrying}, next{again: true, bucket: true, reason: v1.ReasonRetrying}
 	tests := map[string]struct {
 		of      ending
 		change  func(*ending)
@@ -29,35 +41,34 @@ func TestHowAJobEnded(t *testing.T) {
 		refuses string
 	}{
 		"loaded":             {jobEnding(load, 0), func(e *ending) { e.outcome.Succeeded = true }, next{loaded: true}, ""},
-		"loaded, late":       {jobEnding(load, 0), func(e *ending) { e.outcome.Succeeded, e.expired = true, true }, next{loaded: true}, ""},
-		"not empty":          {jobEnding(load, jobs.ExitNotEmpty), nil, next{reason: v1.ReasonDatabaseNotEmpty, message: "what it said. Give spec.overwrite: true"}, ""},
-		"not empty, later":   {jobEnding(load, jobs.ExitNotEmpty), func(e *ending) { e.attempt = 2 }, next{reason: v1.ReasonDatabaseNotEmpty}, ""},
+		"loaded, late":       {jobEnding(load, 0), func(e *ending) { e.outcome.Succeeded, e.outcome.Expired = true, true }, next{loaded: true}, ""},
+		"not empty":          {jobEnding(load, jobs.ExitNotEmpty), nil, next{reason: v1.ReasonDatabaseNotEmpty, message: "what it said. Give spec.overwrite: true"}, "attempt before"},
+		"not empty, later":   {jobEnding(load, jobs.ExitNotEmpty), repeated, next{reason: v1.ReasonDatabaseNotEmpty, message: "the attempt before may have loaded all of it"}, ""},
 		"pruned":             {jobEnding(load, jobs.ExitMissing), nil, next{reason: v1.ReasonDumpMissing, message: "spec.objectStorage"}, ""},
-		"pruned, and sent":   {jobEnding(load, jobs.ExitMissing), func(e *ending) { e.sent = true }, next{again: true, bucket: true, reason: v1.ReasonRetrying}, ""},
-		"damaged":            {jobEnding(load, jobs.ExitChecksum), nil, next{reason: v1.ReasonLoadFailed, message: asItWas}, notWhole},
-		"damaged, and sent":  {jobEnding(load, jobs.ExitChecksum), func(e *ending) { e.sent = true }, next{again: true, bucket: true, reason: v1.ReasonRetrying}, ""},
-		"damaged on the way": {jobEnding(load, jobs.ExitChecksum), func(e *ending) { e.sent, e.from = true, v1.DumpFromBucket }, next{reason: v1.ReasonLoadFailed}, ""},
-		"failed":             {jobEnding(load, 1), nil, next{again: true, reason: v1.ReasonRetrying, message: "load ended with 1: what it said"}, ""},
-		"failed thrice":      {jobEnding(load, 1), func(e *ending) { e.attempt = maxLoads - 1 }, next{reason: v1.ReasonLoadFailed, message: asItWas}, notWhole},
-		"MySQL, thrice": {jobEnding(load, 1), func(e *ending) { e.attempt, e.engine = maxLoads-1, v1.EngineMySQL },
-			next{reason: v1.ReasonLoadFailed, message: notWhole}, asItWas},
-		"failed, and how often": {jobEnding(load, 1), func(e *ending) { e.attempt = maxLoads - 1 }, next{reason: v1.ReasonLoadFailed, message: "3 attempts failed: "}, ""},
-		"MySQL, damaged":        {jobEnding(load, jobs.ExitChecksum), func(e *ending) { e.engine = v1.EngineMySQL }, next{reason: v1.ReasonLoadFailed, message: notWhole}, asItWas},
-		"MySQL, not what was sent, later": {jobEnding(fetch, order.ExitFinal), func(e *ending) { e.engine, e.attempt = v1.EngineMySQL, 1 },
-			next{reason: v1.ReasonLoadFailed, message: notWhole}, asItWas},
-		"like psql, with 3":    {jobEnding(load, order.ExitFinal), nil, next{again: true, reason: v1.ReasonRetrying}, ""},
-		"took too long":        {jobEnding(load, 143), func(e *ending) { e.expired = true }, next{reason: v1.ReasonLoadFailed, message: "too long"}, ""},
-		"no pod was there":     {jobEnding("", memberjob.NoExitCode), nil, next{again: true, reason: v1.ReasonRetrying, message: "BackoffLimitExceeded"}, "what it said"},
-		"no pod, and too long": {jobEnding("", memberjob.NoExitCode), func(e *ending) { e.expired = true }, next{reason: v1.ReasonLoadFailed}, ""},
-		"the network":          {jobEnding(fetch, order.ExitRetry), func(e *ending) { e.attempt = maxLoads }, next{again: true, reason: v1.ReasonRetrying}, ""},
-		"requests expired":     {jobEnding(fetch, order.ExitRefused), nil, next{again: true, reason: v1.ReasonRetrying}, ""},
-		"expired, always":      {jobEnding(fetch, order.ExitRefused), func(e *ending) { e.attempt = maxFetches - 1 }, next{reason: v1.ReasonLoadFailed}, ""},
-		"not what was sent": {jobEnding(fetch, order.ExitFinal), func(e *ending) { e.engine = v1.EngineMySQL },
-			next{reason: v1.ReasonLoadFailed, message: asItWas}, notWhole},
-		"not in the bucket":    {jobEnding(fetch, order.ExitGone), nil, next{reason: v1.ReasonLoadFailed, message: "from the bucket"}, ""},
-		"brought, and no more": {jobEnding(fetch, order.ExitDone), nil, next{again: true, reason: v1.ReasonRetrying, message: "BackoffLimitExceeded"}, "what it said"},
-		"brought, and lost": {jobEnding(fetch, order.ExitDone), func(e *ending) { e.expired, e.engine = true, v1.EngineMySQL },
-			next{reason: v1.ReasonLoadFailed, message: notWhole}, asItWas},
+		"pruned, and sent":   {jobEnding(load, jobs.ExitMissing), func(e *ending) { e.sent = true }, inBucket, ""},
+		"damaged":            {jobEnding(load, jobs.ExitChecksum), nil, failed(asItWas), notWhole},
+		"damaged, and sent":  {jobEnding(load, jobs.ExitChecksum), func(e *ending) { e.sent = true }, inBucket, ""},
+		"damaged on the way": {jobEnding(load, jobs.ExitChecksum), func(e *ending) { e.sent, e.from = true, v1.DumpFromBucket }, failed(""), ""},
+		"failed":             {jobEnding(load, 1), repeated, failed("all attempts failed: load ended with 1: what it said. " + asItWas), notWhole},
+		"MySQL, failed":      {jobEnding(load, 1), both(mySQL, repeated), failed(notWhole), asItWas},
+		"MySQL, damaged":     {jobEnding(load, jobs.ExitChecksum), mySQL, failed(notWhole), asItWas},
+		"MySQL, not what was sent, later": {jobEnding(fetch, order.ExitFinal), both(mySQL, repeated),
+			failed(notWhole), asItWas},
+		"like psql, with 3":    {jobEnding(load, order.ExitFinal), nil, failed("all attempts failed"), ""},
+		"took too long":        {jobEnding(load, 143), expired, failed("it took too long"), ""},
+		"no pod was there":     {jobEnding("", memberjob.NoExitCode), nil, failed("all attempts failed: BackoffLimitExceeded"), "what it said"},
+		"no pod, and too long": {jobEnding("", memberjob.NoExitCode), expired, failed("it took too long"), ""},
+		"the network":          {jobEnding(fetch, order.ExitRetry), nil, failed("all attempts failed: fetch ended with 1"), ""},
+		"requests refused":     {jobEnding(fetch, order.ExitRefused), nil, failed("all attempts failed"), ""},
+		"a slow network":       {jobEnding(fetch, order.ExitRetry), expired, failed("downloading the dump from the bucket took too long"), ""},
+		"not what was sent":    {jobEnding(fetch, order.ExitFinal), mySQL, failed(asItWas), notWhole},
+		"not in the bucket":    {jobEnding(fetch, order.ExitGone), nil, failed("from the bucket"), ""},
+		"brought, and no more": {jobEnding(fetch, order.ExitDone), nil, failed("all attempts failed: BackoffLimitExceeded"), "what it said"},
+		"brought, and lost":    {jobEnding(fetch, order.ExitDone), both(expired, mySQL), failed(notWhole), asItWas},
+		"former, failed":       {jobEnding(load, 1), func(e *ending) { e.former = true }, again, ""},
+		"former, expired":      {jobEnding(fetch, order.ExitRefused), func(e *ending) { e.former = true }, again, ""},
+		"former, not empty":    {jobEnding(load, jobs.ExitNotEmpty), func(e *ending) { e.former = true }, next{reason: v1.ReasonDatabaseNotEmpty}, ""},
+		"former, too long":     {jobEnding(load, 143), func(e *ending) { e.former, e.outcome.Expired = true, true }, failed("it took too long"), ""},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -3,7 +3,9 @@ package restore
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -12,10 +14,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/hub/data/dumps"
 	"github.com/shopfleet/shopfleet/hub/data/memberjob"
 	"github.com/shopfleet/shopfleet/hub/data/steps"
 	"github.com/shopfleet/shopfleet/spoke/render/database"
+	"github.com/shopfleet/shopfleet/spoke/render/database/jobs"
 	"github.com/shopfleet/shopfleet/spoke/render/objectparts"
+	"github.com/shopfleet/shopfleet/spoke/transfer/order"
 )
 
 // keepSeconds is how long a finished Job stays that the hub does not delete: longer than
@@ -89,7 +94,7 @@ func (l dumpLoad) load(ctx context.Context) (steps.Result, error) {
 	err := l.reader().Get(ctx, client.ObjectKey{Namespace: l.into.Owner.Namespace, Name: d.Job}, job)
 	switch {
 	case apierrors.IsNotFound(err):
-		d.Job = "" // There is none: it is not waited for without end.
+		l.forgetJob() // There is none: it is not waited for without end.
 		return l.begin(ctx)
 	case err != nil:
 		return l.memberError(err), nil
@@ -103,27 +108,19 @@ func (l dumpLoad) load(ctx context.Context) (steps.Result, error) {
 // observe looks how far a Job is, and decides what follows when it has ended.
 func (l dumpLoad) observe(ctx context.Context, job *batchv1.Job) steps.Result {
 	outcome, err := memberjob.ReadResult(ctx, l.reader(), job)
-	if err != nil {
+	switch {
+	case err != nil:
 		return l.memberError(err)
-	}
-	if !outcome.Ended {
-		result := steps.RetryAfter(steps.Poll(l.now.Sub(job.CreationTimestamp.Time)), v1.ReasonLoading, "the Job %s in %s loads the dump", job.Name, l.member.Name)
-		switch {
-		case outcome.Why == "":
-		case outcome.Container == "" && l.since(job.CreationTimestamp.Time) > startLimit:
-			// What uses the database is stopped meanwhile.
-			return steps.Fail(v1.ReasonLoadFailed, "the Job %s in %s could not start within %s: %s", job.Name, l.member.Name, startLimit, outcome.Why)
-		default:
-			result.Message += ": " + outcome.Why
-		}
-		return result
+	case !outcome.Ended:
+		return l.progress(ctx, job, outcome)
 	}
 	if err := memberjob.DeleteOrder(ctx, l.writer(), client.ObjectKeyFromObject(job)); err != nil && !apierrors.IsForbidden(err) {
 		return l.memberError(err)
 	}
 	d := l.restore.Status.Dump
+	outcome.Repeated = outcome.Repeated || d.Attempt > 0
 	n := ending{
-		engine: l.backup.Status.Engine, from: d.From, sent: sent(l.backup), attempt: d.Attempt, expired: expired(job), outcome: outcome,
+		engine: l.backup.Status.Engine, from: d.From, sent: sent(l.backup), former: slices.Contains(l.formerJobs(), d.Job), outcome: outcome,
 	}.next()
 	switch {
 	case n.loaded:
@@ -131,8 +128,7 @@ func (l dumpLoad) observe(ctx context.Context, job *batchv1.Job) steps.Result {
 		// Written down before anything follows from it.
 		return steps.RetryAfter(time.Second, v1.ReasonLoading, "the dump is loaded")
 	case n.again:
-		d.Attempt++
-		d.Job = ""
+		l.forgetJob()
 		if n.bucket {
 			d.From = v1.DumpFromBucket
 		}
@@ -140,14 +136,42 @@ func (l dumpLoad) observe(ctx context.Context, job *batchv1.Job) steps.Result {
 	return n.result()
 }
 
-// expired reports whether a Job had no more time.
-func expired(job *batchv1.Job) bool {
-	for _, c := range job.Status.Conditions {
-		if c.Type == batchv1.JobFailed && c.Status == corev1.ConditionTrue {
-			return c.Reason == batchv1.JobReasonDeadlineExceeded
-		}
+// progress returns the result for a Job that has not ended, and renews its order.
+func (l dumpLoad) progress(ctx context.Context, job *batchv1.Job, outcome memberjob.Outcome) steps.Result {
+	result := steps.RetryAfter(steps.Poll(l.now.Sub(job.CreationTimestamp.Time)), v1.ReasonLoading, "the Job %s in %s loads the dump", job.Name, l.member.Name)
+	switch {
+	case outcome.Container == "" && outcome.Why != "" && l.since(job.CreationTimestamp.Time) > startLimit:
+		// What uses the database is stopped meanwhile.
+		return steps.Fail(v1.ReasonLoadFailed, "the Job %s in %s could not start within %s: %s", job.Name, l.member.Name, startLimit, outcome.Why)
+	case outcome.ExitCode > 0:
+		result.Message += ", again: " + words(outcome)
+	case outcome.Why != "":
+		result.Message += ": " + outcome.Why
 	}
-	return false
+	if renewal := l.renew(ctx, job, outcome); renewal.Stops() {
+		result.Message += "; its signed requests are not renewed: " + renewal.Message
+	}
+	return result
+}
+
+// renew replaces the order of a Job that downloads the dump, at half of its life. Until that succeeds, the Job
+// has the requests of the last one.
+func (l dumpLoad) renew(ctx context.Context, job *batchv1.Job, outcome memberjob.Outcome) steps.Result {
+	d := l.restore.Status.Dump
+	fetched := outcome.Container == jobs.FetchContainer && outcome.ExitCode == order.ExitDone
+	if d.From != v1.DumpFromBucket || fetched || job.Name != l.jobName(d.From) ||
+		d.ExpirationTime != nil && l.now.Before(d.ExpirationTime.Add(-dumps.Life/2)) {
+		return steps.Result{}
+	}
+	wanted, result := l.make(ctx)
+	if result.Stops() {
+		return result
+	}
+	if err := memberjob.WriteOrder(ctx, l.writer(), wanted.secret); err != nil {
+		return l.memberError(err)
+	}
+	d.ExpirationTime = wanted.expires
+	return steps.Result{}
 }
 
 // tidy takes away Jobs, orders and the claim that the dump was brought to. The zero
@@ -178,8 +202,8 @@ func (l dumpLoad) stop(ctx context.Context) (stopped bool, err error) {
 		return true, nil
 	}
 	stopped = true
-	for attempt := range d.Attempt + 1 {
-		gone, err := l.stopJob(ctx, client.ObjectKey{Namespace: l.into.Owner.Namespace, Name: l.jobName(attempt)})
+	for _, name := range append(l.formerJobs(), l.jobName(v1.DumpFromClaim), l.jobName(v1.DumpFromBucket)) {
+		gone, err := l.stopJob(ctx, client.ObjectKey{Namespace: l.into.Owner.Namespace, Name: name})
 		if err != nil {
 			return false, err
 		}
@@ -245,7 +269,32 @@ func (l dumpLoad) name(suffix string) string {
 	return objectparts.Name(l.into.Owner.Name, "-restore-"+objectparts.Hash(string(l.restore.UID))+suffix, objectparts.MaxName)
 }
 
-func (l dumpLoad) jobName(attempt int32) string { return l.name("-" + strconv.Itoa(int(attempt))) }
+// jobName returns the name of the Job that loads the dump from a source.
+func (l dumpLoad) jobName(from v1.DumpSource) string {
+	return l.name("-" + strings.ToLower(string(from)))
+}
+
+// formerJobs returns the names of the Jobs of a Restore that the build before began. It made one for each attempt,
+// and counted those that failed in the status.
+func (l dumpLoad) formerJobs() []string {
+	d := l.restore.Status.Dump
+	var names []string
+	for attempt := range d.Attempt + 1 {
+		if name := l.name("-" + strconv.Itoa(int(attempt))); attempt < d.Attempt || name == d.Job {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// forgetJob has another Job made. One of the build before remains among formerJobs.
+func (l dumpLoad) forgetJob() {
+	d := l.restore.Status.Dump
+	if slices.Contains(l.formerJobs(), d.Job) {
+		d.Attempt++
+	}
+	d.Job, d.ExpirationTime = "", nil
+}
 
 func (l dumpLoad) labels() map[string]string {
 	return map[string]string{v1.RestoreLabel: objectparts.LabelValue(l.restore.Name), v1.ManagedByLabel: v1.ManagedBy}

@@ -111,16 +111,7 @@ func (d *dumpTest) fromBucket(t *testing.T) {
 	if job.Spec.Template.Spec.InitContainers[0].Image != "spoke:1" || !d.Exists(t, claim, &corev1.PersistentVolumeClaim{}) || claim == render.DatabaseDumps(backupenv.Shop) {
 		t.Errorf("the Job is %+v, its claim %q", job.Spec.Template.Spec, claim)
 	}
-	// The requests expire: another attempt, with another order, to the same claim.
-	d.end(t, jobs.FetchContainer, order.ExitRefused)
-	d.until(t, v1.ReasonRetrying)
-	if d.Exists(t, job.Name, secret) {
-		t.Error("an order that was carried out is still there")
-	}
-	d.until(t, v1.ReasonLoading)
-	if s := d.restore(t).Status.Dump; d.job(t).Name == job.Name || s.Attempt != 1 || s.Claim != claim {
-		t.Errorf("the second attempt: %+v", s)
-	}
+	d.renewals(t, job.Name)
 	d.endLoad(t, 0)
 	d.until(t, v1.ReasonCompleted)
 	d.expectNothingLeft(t)
@@ -136,6 +127,9 @@ func (d *dumpTest) pruned(t *testing.T) {
 	if from := d.restore(t).Status.Dump.From; from != v1.DumpFromBucket || d.job(t).Spec.Template.Spec.InitContainers == nil {
 		t.Errorf("it is read from %s", from)
 	}
+	d.endLoad(t, 0)
+	d.until(t, v1.ReasonCompleted)
+	d.expectNothingLeft(t)
 }
 
 // renameBucket gives the account another bucket.
@@ -171,17 +165,18 @@ func (d *dumpTest) oneJob(t *testing.T) {
 	if diff := cmp.Diff(requested, d.restore(t).Status.Dump); diff != "" {
 		t.Errorf("another attempt (-before +after):\n%s", diff)
 	}
-	d.endLoad(t, 1)
-	d.until(t, v1.ReasonRetrying)
 	if err := d.Delete(t.Context(), job, client.PropagationPolicy(metav1.DeletePropagationBackground)); err != nil {
 		t.Fatal(err)
 	}
 	if err := d.stale(t, before); !apierrors.IsConflict(err) {
 		t.Errorf("once the Job is gone: %v", err)
 	}
-	// A pod of the last attempt that may still be at work is waited for.
+	// A pod of the Job that may still be at work is waited for.
 	d.createPod(t, "late", map[string]string{v1.RestoreLabel: d.key.Name, v1.ComponentLabel: "database-backup"})
-	d.until(t, v1.ReasonLoading)
+	d.passes(t, 2)
+	if ready := d.ready(t); !strings.Contains(ready.Message, "waiting in eu-1 for the last Job to end") {
+		t.Errorf("%+v", ready)
+	}
 	d.expectChanges(t, patchCopy, createJob)
 }
 
@@ -267,7 +262,7 @@ func (d *dumpTest) failsWhileStopped(t *testing.T) {
 		}, v1.ReasonDumpMissing},
 		"a Job of the name": {func(t *testing.T) {
 			t.Helper()
-			ending := "-restore-" + objectparts.Hash(string(d.restore(t).UID)) + "-0"
+			ending := "-restore-" + objectparts.Hash(string(d.restore(t).UID)) + "-bucket"
 			d.MustCreate(t, &batchv1.Job{
 				ObjectMeta: metav1.ObjectMeta{Namespace: backupenv.Namespace, Name: objectparts.Name(backupenv.Shop, ending, objectparts.MaxName)},
 				Spec: batchv1.JobSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{

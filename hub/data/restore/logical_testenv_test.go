@@ -64,6 +64,7 @@ func (d *dumpTest) all(t *testing.T) {
 	t.Run("pruned", d.pruned)
 	t.Run("verified", d.verified)
 	t.Run("one Job", d.oneJob)
+	t.Run("a Job of the build before", d.formerJob)
 	t.Run("deleted while it loads", d.deletedWhileItLoads)
 	t.Run("deleted before it begins", d.deletedBeforeItBegins)
 	t.Run("refusals", d.refusals)

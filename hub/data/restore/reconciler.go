@@ -29,7 +29,7 @@ const (
 	// preparationLimit bounds the time of a Restore before it has replaced anything, or before a Job
 	// has a dump to load.
 	preparationLimit = 6 * time.Hour
-	// loadLimit bounds the time for all attempts to load a dump. Each has a limit of its own.
+	// loadLimit bounds the time until a dump is loaded, but for that of a Job, which has a limit of its own.
 	loadLimit = 24 * time.Hour
 )
 

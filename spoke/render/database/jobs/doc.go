@@ -4,8 +4,9 @@
 //
 // Send returns a Job that uploads a dump from its claim. Load returns a Job that loads a
 // dump into a database, from that claim or from one to which it is downloaded first; Claim
-// returns the claim for that. All pods are restricted and run once, as the user that owns
-// the dumps; the caller counts the attempts, under different names.
+// returns the claim for that. All pods are restricted, as the user that owns the dumps.
+// Kubernetes repeats a pod that failed, unless its exit status says that another attempt
+// cannot succeed. A pod whose node was drained is repeated without being counted.
 //
 // Load verifies the file before it changes the database. It rejects a database that
 // contains objects of the application, unless it may replace them. Objects of
@@ -34,7 +35,9 @@
 //     share a transaction. A load into an empty database uses pg_restore directly.
 //   - MySQL views, triggers, routines and events keep their definer: a dump that contains
 //     some must be loaded under the same user name.
-//   - If a pod is lost between the end of a load and its own, the database is loaded and the
-//     Job has failed: the next attempt finds that the database is not empty.
+//   - If a pod is lost between the end of a load and its own, the database is loaded, and the
+//     next attempt fails the Job, because the database is not empty.
+//   - A Job has one limit of attempts, whichever of its containers fails: one that downloads
+//     the dump first has more of them, also to load it.
 //   - The script is part of the command: it contains no secrets, and needs no ConfigMap.
 package jobs

@@ -38,10 +38,15 @@ const (
 )
 
 const (
-	// sendSeconds is the lifetime of an order plus some time to start.
-	sendSeconds = 75 * 60
-	// loadSeconds bounds the duration of a load, including the download and scheduling.
+	// sendSeconds bounds the duration of all attempts to upload a dump. An upload that takes longer goes on
+	// with the next Job: this bounds how long a pod stays whose Backup has been given up.
+	sendSeconds = 6 * 60 * 60
+	// loadSeconds bounds the duration of all attempts to load a dump, including the download and scheduling.
 	loadSeconds = 20 * 60 * 60
+	// transferRetries is how often a Job is tried again that transfers a dump: the network fails more often than
+	// a database, and what was transferred is kept. loadRetries is how often one is that only loads it.
+	transferRetries = 6
+	loadRetries     = 2
 	// keptSeconds is how long a finished Job is kept.
 	keptSeconds = 60 * 60
 
@@ -84,9 +89,25 @@ func (j Job) labels(ours map[string]string) map[string]string {
 	return labels
 }
 
-// job returns a Job that creates one pod and does not retry: the caller counts the
-// attempts. The pod has the same settings as the pods of the database.
-func (j Job) job(labels map[string]string, seconds int64, pod corev1.PodSpec, settings v1.PodSettings) *batchv1.Job {
+// limits bound the attempts of a Job.
+type limits struct {
+	retries int32
+	// seconds bounds the duration of all attempts.
+	seconds int64
+	// final are the exit statuses that another attempt cannot change.
+	final []batchv1.PodFailurePolicyRule
+}
+
+// final returns the rule that a container with one of some exit statuses, in ascending order, fails its Job.
+func final(container string, statuses ...int32) batchv1.PodFailurePolicyRule {
+	return batchv1.PodFailurePolicyRule{Action: batchv1.PodFailurePolicyActionFailJob, OnExitCodes: &batchv1.PodFailurePolicyOnExitCodesRequirement{
+		ContainerName: &container, Operator: batchv1.PodFailurePolicyOnExitCodesOpIn, Values: statuses,
+	}}
+}
+
+// job returns a Job, whose attempts Kubernetes counts: a pod that a drained node or the scheduler has ended is none.
+// No pod begins before the last one has ended. The pods have the same settings as those of the database.
+func (j Job) job(labels map[string]string, l limits, pod corev1.PodSpec, settings v1.PodSettings) *batchv1.Job {
 	objectparts.Configure(&pod, settings)
 	pod.RestartPolicy = corev1.RestartPolicyNever
 	pod.AutomountServiceAccountToken = new(false)
@@ -98,15 +119,17 @@ func (j Job) job(labels map[string]string, seconds int64, pod corev1.PodSpec, se
 		TypeMeta:   objectparts.Type("batch/v1", "Job"),
 		ObjectMeta: j.meta(labels),
 		Spec: batchv1.JobSpec{
-			BackoffLimit:            new(int32(0)),
-			ActiveDeadlineSeconds:   new(seconds),
+			BackoffLimit:            &l.retries,
+			ActiveDeadlineSeconds:   &l.seconds,
+			PodFailurePolicy:        objectparts.FailurePolicy(l.final...),
+			PodReplacementPolicy:    new(batchv1.Failed),
 			TTLSecondsAfterFinished: new(int32(keptSeconds)),
 			Template:                template,
 		},
 	}
 }
 
-// secret returns the immutable Secret with an order. Another attempt uses another name.
+// secret returns the Secret with an order. It is not immutable, because it is renewed while the Job runs.
 func (j Job) secret(labels map[string]string, text []byte, direction order.Direction) (*corev1.Secret, error) {
 	o, err := order.Read(text)
 	if err != nil {
@@ -119,7 +142,6 @@ func (j Job) secret(labels map[string]string, text []byte, direction order.Direc
 		TypeMeta:   objectparts.Type("v1", "Secret"),
 		ObjectMeta: j.meta(maps.Clone(labels)),
 		Type:       corev1.SecretTypeOpaque,
-		Immutable:  new(true),
 		Data:       map[string][]byte{order.FileName: text},
 	}, nil
 }

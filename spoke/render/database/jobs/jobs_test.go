@@ -78,7 +78,7 @@ func TestSend(t *testing.T) {
 		t.Errorf("job (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff(&corev1.Secret{
-		TypeMeta: objectparts.Type("v1", "Secret"), ObjectMeta: want, Type: corev1.SecretTypeOpaque, Immutable: new(true),
+		TypeMeta: objectparts.Type("v1", "Secret"), ObjectMeta: want, Type: corev1.SecretTypeOpaque,
 		Data: map[string][]byte{"order.json": text},
 	}, secret); diff != "" {
 		t.Errorf("secret (-want +got):\n%s", diff)
@@ -215,8 +215,8 @@ func TestLoadEnvironment(t *testing.T) {
 func checkJob(t *testing.T, job *batchv1.Job) {
 	t.Helper()
 	pod := job.Spec.Template.Spec
-	if *job.Spec.BackoffLimit != 0 || pod.RestartPolicy != corev1.RestartPolicyNever || *job.Spec.TTLSecondsAfterFinished != 3600 || *pod.AutomountServiceAccountToken {
-		t.Errorf("a Job that is not made once: %+v", job.Spec)
+	if *job.Spec.PodReplacementPolicy != batchv1.Failed || pod.RestartPolicy != corev1.RestartPolicyNever || *job.Spec.TTLSecondsAfterFinished != 3600 || *pod.AutomountServiceAccountToken {
+		t.Errorf("pods that may run side by side: %+v", job.Spec)
 	}
 	if diff := cmp.Diff(objectparts.PodSecurity(999, v1.PodUserIDsFixed), pod.SecurityContext); diff != "" {
 		t.Errorf("security of the pod (-want +got):\n%s", diff)

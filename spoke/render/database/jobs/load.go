@@ -83,8 +83,9 @@ func Load(l LoadSpec) (*batchv1.Job, *corev1.Secret, error) {
 		}},
 		Volumes: []corev1.Volume{backups(l.Claim), tmp},
 	}
+	loadFails := final(LoadContainer, ExitNotEmpty, ExitChecksum, ExitMissing)
 	if l.Fetch == nil {
-		return l.job(labels, loadSeconds, pod, l.Database.Pods), nil, nil
+		return l.job(labels, limits{retries: loadRetries, seconds: loadSeconds, final: []batchv1.PodFailurePolicyRule{loadFails}}, pod, l.Database.Pods), nil, nil
 	}
 	secret, err := l.secret(labels, l.Fetch.Order, order.Fetch)
 	if err != nil {
@@ -92,7 +93,10 @@ func Load(l LoadSpec) (*batchv1.Job, *corev1.Secret, error) {
 	}
 	pod.InitContainers = []corev1.Container{transfer(FetchContainer, l.Fetch.Image, false)}
 	pod.Volumes = append(pod.Volumes, orders(l.Name))
-	return l.job(labels, loadSeconds, pod, l.Database.Pods), secret, nil
+	fetchFails := final(FetchContainer, order.ExitFinal, order.ExitGone)
+	return l.job(labels, limits{
+		retries: transferRetries, seconds: loadSeconds, final: []batchv1.PodFailurePolicyRule{fetchFails, loadFails},
+	}, pod, l.Database.Pods), secret, nil
 }
 
 func (l LoadSpec) checkLoad() error {

@@ -56,5 +56,8 @@ func Send(s SendSpec) (*batchv1.Job, *corev1.Secret, error) {
 		Containers: []corev1.Container{transfer(SendContainer, s.Image, true)},
 		Volumes:    []corev1.Volume{backups(s.Claim), orders(s.Name)},
 	}
-	return s.job(labels, sendSeconds, pod, s.Pods), secret, nil
+	return s.job(labels, limits{
+		retries: transferRetries, seconds: sendSeconds,
+		final: []batchv1.PodFailurePolicyRule{final(SendContainer, order.ExitFinal, order.ExitGone, order.ExitChecksums)},
+	}, pod, s.Pods), secret, nil
 }
