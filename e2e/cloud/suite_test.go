@@ -84,7 +84,7 @@ func newSuite(t *testing.T) *suite {
 		// Databases beside the application's, in which backups are verified.
 		invariants.Expected{Namespace: restore.VerificationNamespace},
 		// The orders of Jobs that have sent a dump.
-		invariants.Expected{Resource: "secrets", Name: "*-send-*"},
+		invariants.Expected{Resource: "secrets", Name: "*-send"},
 		// A database whose volumes grow gets another StatefulSet, and keeps its pods and claims.
 		invariants.Expected{Resource: "statefulsets", Namespace: "shop", Name: "shop-database"},
 	)

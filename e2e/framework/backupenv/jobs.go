@@ -26,7 +26,7 @@ func (e *Env) RunJob(t *testing.T) *corev1.Pod {
 func (e *Env) runJob(t *testing.T, job *batchv1.Job) *corev1.Pod {
 	t.Helper()
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
-		Namespace: job.Namespace, Name: job.Name + "-0", Labels: job.Spec.Template.Labels,
+		Namespace: job.Namespace, GenerateName: job.Name + "-", Labels: job.Spec.Template.Labels,
 		OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(job, batchv1.SchemeGroupVersion.WithKind("Job"))},
 	}}
 	job.Spec.Template.Spec.DeepCopyInto(&pod.Spec)

@@ -9,10 +9,10 @@
 //     a Backup that a user creates, Maker instantiates the CronJob, as kubectl create job --from
 //     does, under a name that is derived from the Backup's UID. The manifest of the dump is the
 //     termination message of the Job's pod (package spoke/render/database).
-//   - Sender uploads the file, if the account of the member has a bucket: by one Job after the
-//     other, each with signed requests for the missing parts (package hub/data/dumps). It
-//     writes the manifest last, when all parts are in the bucket and a Job has checked the whole
-//     file against the checksum of the dump.
+//   - Sender uploads the file, if the account of the member has a bucket: by a Job with signed
+//     requests for the missing parts (package hub/data/dumps), which it renews at half of their
+//     life. It writes the manifest last, when all parts are in the bucket and the Job has checked
+//     the whole file against the checksum of the dump.
 //   - Remover deletes the parts in the bucket until no Job can send more.
 //
 // # Non-goals
@@ -32,6 +32,7 @@
 //   - A complete dump counts although its Job failed later, while it pruned.
 //   - The status records that requests are about to be signed before they are, with the time at
 //     which they expire. Remover waits for that time while the member does not respond.
-//   - Attempts are bounded only by the time that a backup may take: each has an hour, and a
-//     large dump on a slow connection takes many. Attempts that fail at once become rare.
+//   - Kubernetes counts the attempts of a Job. One that has used all of them is deleted, and another
+//     one made under its name, for as long as a backup may take: a bucket may be away for hours. These
+//     Jobs become rare.
 package dump

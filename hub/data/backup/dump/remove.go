@@ -5,7 +5,6 @@ import (
 	"context"
 	"time"
 
-	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -83,12 +82,12 @@ func (r Remover) stopped(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, memberTimeout)
 	defer cancel()
 	key := sendKey(r.Backup)
-	job := &batchv1.Job{}
-	err := r.Reader.Get(ctx, key, job)
+	job, err := findSendJob(ctx, r.Reader, r.Backup)
 	if err != nil && !apierrors.IsNotFound(err) {
 		return false
 	}
 	if err == nil {
+		key = client.ObjectKeyFromObject(job)
 		if out, err := memberjob.ReadResult(ctx, r.Reader, job); err != nil || !out.Ended {
 			// Where the hub may not, the requests expire.
 			_ = memberjob.Stop(ctx, r.Writer, job)

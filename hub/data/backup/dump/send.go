@@ -26,14 +26,12 @@ import (
 const (
 	// memberTimeout bounds the requests of one pass to a member.
 	memberTimeout = 20 * time.Second
-	// expiryGrace is how long the hub waits for a Job whose signed requests have expired.
-	expiryGrace = 10 * time.Minute
 	// signLimit is how long a pass may take until the requests are signed.
 	signLimit = 3 * time.Minute
 	// maxCreateWait is the longest wait after the Job could not be created, which grows with the
 	// age of the dump: each time, the bucket is listed and what is missing is signed.
 	maxCreateWait = steps.Refused
-	// maxRetryWait is the longest wait for another attempt, which grows from steps.Transient.
+	// maxRetryWait is the longest wait for another Job, which grows from steps.Transient.
 	maxRetryWait = 30 * time.Minute
 )
 
@@ -56,7 +54,7 @@ type Sender struct {
 	Now time.Time
 }
 
-// Advance uploads the dump, one Job after the other, until all of it is in the bucket. The zero
+// Advance uploads the dump by a Job, and makes another one if that has failed, until all of it is in the bucket. The zero
 // Result means that the dump and its manifest are there. SaveStatus is the only source of errors.
 func (s Sender) Advance(ctx context.Context) (steps.Result, error) {
 	o := s.Backup.Status.Dump.Object
@@ -70,41 +68,39 @@ func (s Sender) Advance(ctx context.Context) (steps.Result, error) {
 	case !s.Bucket.Has(o):
 		return steps.RetryAfter(steps.Refused, v1.ReasonAccountNotReady,
 			"parts of the dump are in %s, and the CloudAccount %q has another bucket or prefix now", cmp.Or(o.Location, o.Bucket), s.Backup.Status.Account), nil
-	case o.ExpirationTime == nil:
-		return s.attempt(ctx)
 	}
 	memberCtx, cancel := context.WithTimeout(ctx, memberTimeout)
 	defer cancel()
-	job := &batchv1.Job{}
-	err := s.Reader.Get(memberCtx, s.key(), job)
+	job, err := findSendJob(memberCtx, s.Reader, s.Backup)
 	switch {
 	case apierrors.IsNotFound(err):
 		// It was not created, or its result is unknown. Sending again uploads nothing twice.
-		return s.attempt(ctx)
+		return s.deliver(ctx, nil)
 	case err != nil:
 		return s.memberError(err), nil
 	case job.Labels[v1.BackupLabel] != objectparts.LabelValue(s.Backup.Name):
 		return steps.Fail(v1.ReasonSendFailed, "the Job %s belongs to another Backup", job.Name), nil
+	case !job.DeletionTimestamp.IsZero():
+		return steps.RetryAfter(steps.PollFirst, v1.ReasonRetrying, "waiting for the Job %s to be deleted, before another one sends the dump", job.Name), nil
 	}
 	out, err := memberjob.ReadResult(memberCtx, s.Reader, job)
-	if err != nil {
+	switch {
+	case err != nil:
 		return s.memberError(err), nil
-	}
-	if !out.Ended && s.Now.Before(o.ExpirationTime.Add(expiryGrace)) {
+	case !out.Ended && job.Name == sendKey(s.Backup).Name && (o.ExpirationTime == nil || !s.Now.Before(o.ExpirationTime.Add(-cloud.MaxLife/2))):
+		return s.deliver(ctx, job)
+	case !out.Ended && out.ExitCode > 0:
+		return s.sending(job.Name, cmp.Or(out.Message, out.Why)), nil
+	case !out.Ended:
 		return s.sending(job.Name, out.Why), nil
 	}
-	if err := memberjob.DeleteOrder(memberCtx, s.Writer, s.key()); err != nil && !apierrors.IsForbidden(err) {
+	if err := memberjob.DeleteOrder(memberCtx, s.Writer, client.ObjectKeyFromObject(job)); err != nil && !apierrors.IsForbidden(err) {
 		return s.memberError(err), nil
-	}
-	if !out.Ended {
-		if err := memberjob.Stop(memberCtx, s.Writer, job); err != nil && !apierrors.IsForbidden(err) {
-			return s.memberError(err), nil
-		}
 	}
 	return s.resultOf(ctx, job, out), nil
 }
 
-// resultOf returns the result for a Job that has ended or is late.
+// resultOf returns the result for a Job that has ended.
 func (s Sender) resultOf(ctx context.Context, job *batchv1.Job, out memberjob.Outcome) steps.Result {
 	switch {
 	case out.Succeeded:
@@ -117,20 +113,18 @@ func (s Sender) resultOf(ctx context.Context, job *batchv1.Job, out memberjob.Ou
 			o.State, o.ExpirationTime = v1.DumpSent, nil
 			return steps.Result{}
 		}
-		return s.retry("the Job %s sent the dump, and not all of it is in the bucket", job.Name)
-	case out.Ended && (out.ExitCode == order.ExitFinal || out.ExitCode == order.ExitGone):
+		return s.retry(ctx, job, "the Job %s sent the dump, and not all of it is in the bucket", job.Name)
+	case out.ExitCode == order.ExitFinal || out.ExitCode == order.ExitGone:
 		s.Backup.Status.Dump.Object.ExpirationTime = nil
 		reason := v1.ReasonDumpFailed // The file is not the dump: it cannot be restored from its claim either.
 		if out.ExitCode == order.ExitGone {
 			reason = v1.ReasonDumpMissing
 		}
 		return steps.Fail(reason, "the Job %s cannot send the dump: %s", job.Name, cmp.Or(out.Message, out.Why))
-	case out.Ended && out.ExitCode == order.ExitChecksums:
+	case out.ExitCode == order.ExitChecksums:
 		return s.takeChecksums(ctx, job)
-	case !out.Ended:
-		return s.retry("the Job %s has not sent the dump in time: %s", job.Name, cmp.Or(out.Why, "it has not ended"))
 	default:
-		return s.retry("the Job %s has not sent all of the dump: %s", job.Name, cmp.Or(out.Message, out.Why, "it does not say why"))
+		return s.retry(ctx, job, "the Job %s has not sent all of the dump: %s", job.Name, cmp.Or(out.Message, out.Why, "it does not say why"))
 	}
 }
 
@@ -148,33 +142,35 @@ func (s Sender) takeChecksums(ctx context.Context, job *batchv1.Job) steps.Resul
 	}
 	sums, err := order.ReadChecksums(said, len(order.Sizes(s.Backup.Status.Dump.Bytes)))
 	if err != nil {
-		return s.retry("the bucket takes parts with checksums only, and the Job %s does not say them", job.Name)
+		return s.retry(ctx, job, "the bucket takes parts with checksums only, and the Job %s does not say them", job.Name)
 	}
 	s.Backup.Status.Dump.Object.Checksums = sums.String()
-	result := s.retry("the bucket takes parts with checksums only: the next Job sends those that the Job %s found", job.Name)
+	result := s.retry(ctx, job, "the bucket takes parts with checksums only: the next Job sends those that the Job %s found", job.Name)
 	result.Wait = steps.PollFirst
 	return result
 }
 
-// retry counts an attempt that did not send all of it, and waits for the next one: the
-// longer the more there were, but for one that had as much time as there is.
-func (s Sender) retry(format string, args ...any) steps.Result {
+// retry deletes a Job that did not send all of it after all of its attempts, counts it, and waits for the next one:
+// the longer the more there were.
+func (s Sender) retry(ctx context.Context, job *batchv1.Job, format string, args ...any) steps.Result {
+	ctx, cancel := context.WithTimeout(ctx, memberTimeout)
+	defer cancel()
+	if err := memberjob.Stop(ctx, s.Writer, job); err != nil && !apierrors.IsForbidden(err) {
+		return s.memberError(err)
+	}
 	o := s.Backup.Status.Dump.Object
 	wait := maxRetryWait
 	if o.Attempt < 8 {
 		wait = min(steps.Transient<<o.Attempt, maxRetryWait)
-	}
-	if o.ExpirationTime != nil && s.Now.After(o.ExpirationTime.Add(-expiryGrace)) {
-		wait = steps.PollFirst
 	}
 	o.Attempt++
 	o.ExpirationTime = nil
 	return steps.RetryAfter(wait, v1.ReasonRetrying, format, args...)
 }
 
-// attempt makes the Job that sends what is missing. When its requests expire is written
-// down before any pod has them.
-func (s Sender) attempt(ctx context.Context) (steps.Result, error) {
+// deliver makes the Job that sends what is missing, or renews the order of one that runs. When the requests expire is
+// written down before any pod has them.
+func (s Sender) deliver(ctx context.Context, running *batchv1.Job) (steps.Result, error) {
 	o := s.Backup.Status.Dump.Object
 	app, result := s.copyInMember(ctx)
 	if result.Stops() {
@@ -199,7 +195,12 @@ func (s Sender) attempt(ctx context.Context) (steps.Result, error) {
 	}
 	memberCtx, cancel := context.WithTimeout(ctx, memberTimeout)
 	defer cancel()
-	if err := memberjob.Create(memberCtx, s.Writer, job, secret); err != nil {
+	if running != nil {
+		err = memberjob.WriteOrder(memberCtx, s.Writer, secret)
+	} else {
+		err = memberjob.Create(memberCtx, s.Writer, job, secret)
+	}
+	if err != nil {
 		result := s.memberError(err)
 		result.Wait = max(result.Wait, min(s.Now.Sub(s.Backup.Status.SnapshotTime.Time)/10, maxCreateWait))
 		return result, nil
@@ -219,7 +220,7 @@ func (s Sender) job(app *v1.EcommerceApp, upload order.Order) (*batchv1.Job, *co
 	}
 	return jobs.Send(jobs.SendSpec{
 		Job: jobs.Job{
-			Namespace: s.Backup.Namespace, Name: s.key().Name, Owners: []metav1.OwnerReference{{
+			Namespace: s.Backup.Namespace, Name: sendKey(s.Backup).Name, Owners: []metav1.OwnerReference{{
 				APIVersion: v1.GroupVersion.String(), Kind: "EcommerceApp", Name: app.Name, UID: app.UID,
 			}},
 			Labels: map[string]string{
@@ -246,17 +247,27 @@ func (s Sender) copyInMember(ctx context.Context) (*v1.EcommerceApp, steps.Resul
 	return app, steps.Result{}
 }
 
-// key returns the key of the Job and of its Secret.
-func (s Sender) key() client.ObjectKey { return sendKey(s.Backup) }
-
 // sendKey returns the key of the Job that uploads a dump, and of its Secret.
-func sendKey(b *v1.Backup) client.ObjectKey {
+func sendKey(b *v1.Backup) client.ObjectKey { return sendKeyWith(b, "-send") }
+
+// sendKeyWith returns such a key with an ending.
+func sendKeyWith(b *v1.Backup, ending string) client.ObjectKey {
 	base := b.Status.Dump.Job
 	if base == "" { // Of a release that did not write it down.
 		base = Maker{Backup: b}.jobName()
 	}
-	ending := "-send-" + strconv.Itoa(int(b.Status.Dump.Object.Attempt))
 	return client.ObjectKey{Namespace: b.Namespace, Name: objectparts.Name(base, ending, objectparts.MaxName)}
+}
+
+// findSendJob reads the Job that uploads a dump. One of the build before, which had a name for each attempt, is followed
+// to its end.
+func findSendJob(ctx context.Context, reader client.Reader, b *v1.Backup) (*batchv1.Job, error) {
+	job := &batchv1.Job{}
+	err := reader.Get(ctx, sendKey(b), job)
+	if apierrors.IsNotFound(err) && b.Status.Dump.Object.ExpirationTime != nil {
+		err = reader.Get(ctx, sendKeyWith(b, "-send-"+strconv.Itoa(int(b.Status.Dump.Object.Attempt))), job)
+	}
+	return job, err
 }
 
 func (s Sender) sending(job, why string) steps.Result {

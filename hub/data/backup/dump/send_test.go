@@ -103,8 +103,6 @@ func (e *testEnv) sendEnds(t *testing.T) {
 			retry(steps.Transient, "the Job %s has not sent all of the dump: refused")},
 		"no checksums, and none said": {ends(order.ExitChecksums, "none"), retry(steps.Transient, "the bucket takes parts with checksums only, and the Job %s does not say them")},
 		"no checksums":                {ends(order.ExitChecksums, "AAAAAQ==\n"), retry(steps.PollFirst, "the bucket takes parts with checksums only: the next Job sends those that the Job %s found")},
-		"expired": {after(55*time.Minute, ends(order.ExitRefused, "refused")),
-			retry(steps.PollFirst, "the Job %s has not sent all of the dump: refused")},
 		"killed": {ends(137, ""),
 			retry(steps.Transient, "the Job %s has not sent all of the dump: PodEnded: the pod ended")},
 		"well, and a part is missing": {ends(order.ExitDone, "sent"),
@@ -114,8 +112,8 @@ func (e *testEnv) sendEnds(t *testing.T) {
 			e.Buckets.Put(dumps.PartKey(dumpPrefix, 0), []byte("1234"))
 			e.endSend(t, order.ExitDone, "sent")
 		}, retry(steps.Transient, "the Job %s sent the dump, and not all of it is in the bucket")},
-		"not in time": {after(71*time.Minute, func(*testing.T) {}),
-			retry(steps.PollFirst, "the Job %s has not sent the dump in time: it has not ended")},
+		"late": {after(5*time.Hour, ends(order.ExitRetry, "no route to the storage")),
+			retry(steps.Transient, "the Job %s has not sent all of the dump: no route to the storage")},
 		"damaged, though the parts are there": {func(t *testing.T) {
 			t.Helper()
 			e.putPart()
@@ -123,7 +121,7 @@ func (e *testEnv) sendEnds(t *testing.T) {
 		}, steps.Fail(v1.ReasonDumpFailed, "the Job %s cannot send the dump: the file has another checksum", sendJob)},
 		"pruned": {ends(order.ExitGone, "there is no such file"),
 			steps.Fail(v1.ReasonDumpMissing, "the Job %s cannot send the dump: there is no such file", sendJob)},
-		"in time, just so": {after(69*time.Minute, func(*testing.T) {}),
+		"not yet": {after(29*time.Minute, func(*testing.T) {}),
 			steps.RetryAfter(time.Minute, v1.ReasonSending, "the Job %s sends the dump", sendJob)},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -153,18 +151,85 @@ func (e *testEnv) succeedsThen(t *testing.T) {
 	if got := e.object().Attempt; got != 1 {
 		t.Errorf("attempt %d", got)
 	}
-	second := scheduledJob + "-send-1"
-	want := steps.RetryAfter(steps.PollFirst, v1.ReasonSending, "the Job %s sends the dump", second)
+	if e.Exists(t, sendJob, &batchv1.Job{}) {
+		t.Error("the Job is not deleted")
+	}
+	want := steps.RetryAfter(steps.PollFirst, v1.ReasonSending, "the Job %s sends the dump", sendJob)
 	if next := e.send(t); next != want {
 		t.Errorf("the next attempt: %+v", next)
 	}
-	if _, o := e.order(t, second); o.Parts[0].Request.Header["Crc32c"] != e.object().Checksums {
+	if _, o := e.order(t, sendJob); o.Parts[0].Request.Header["Crc32c"] != e.object().Checksums {
 		t.Errorf("the next attempt sends the checksum %q, want %q", o.Parts[0].Request.Header["Crc32c"], e.object().Checksums)
 	}
 	e.putPart()
 	e.endSend(t, order.ExitDone, "sent")
 	if result := e.send(t); result.Stops() {
 		t.Errorf("in the end: %+v", result)
+	}
+}
+
+// renews checks that the order of a Job is renewed at half of its life by one for what is still missing.
+func (e *testEnv) renews(t *testing.T) {
+	e.resetToSend(t)
+	e.send(t)
+	job := e.job(t, sendJob).UID
+	expect := func(reason string, expires time.Duration, renewed bool) {
+		t.Helper()
+		result := e.send(t)
+		_, o := e.order(t, sendJob)
+		if result.Reason != reason || result.Fatal || !e.object().ExpirationTime.Time.Equal(now().Add(expires)) || o.ExpiresAt.After(e.object().ExpirationTime.Time) ||
+			e.stored.Dump.Object.ExpirationTime.Before(e.object().ExpirationTime) || (o.Parts[0].Request == nil) != renewed {
+			t.Errorf("%+v, object %+v, order until %s", result, e.object(), o.ExpiresAt)
+		}
+		if got := e.job(t, sendJob).UID; got != job || e.object().Attempt != 0 {
+			t.Errorf("the Job was %s and is %s, attempt %d", job, got, e.object().Attempt)
+		}
+	}
+	e.putPart()
+	e.Clock.Step(30*time.Minute - time.Second)
+	expect(v1.ReasonSending, time.Hour, false)
+	e.options.Missing = true
+	e.Clock.Step(time.Second)
+	expect(v1.ReasonAccountNotReady, time.Hour, false)
+	e.options.Missing = false
+	expect(v1.ReasonSending, 90*time.Minute, true)
+	e.process.Refuse("delete secrets", errors.New("x"))
+	e.Clock.Step(30 * time.Minute)
+	expect(v1.ReasonClusterUnreachable, 2*time.Hour, true)
+	e.process.Refuse("delete secrets", nil)
+	e.Clock.Step(30 * time.Minute)
+	expect(v1.ReasonSending, 150*time.Minute, true)
+}
+
+// formerJob checks that a Job of the build before, whose name has the number of the attempt, is followed to its end.
+func (e *testEnv) formerJob(t *testing.T) {
+	for name, code := range map[string]int32{"sent": order.ExitDone, "not sent": order.ExitRefused} {
+		t.Run(name, func(t *testing.T) {
+			e.resetToSend(t)
+			e.send(t)
+			job, former := e.job(t, sendJob), &batchv1.Job{}
+			former.Namespace, former.Name, former.Labels, former.Spec = job.Namespace, sendJob+"-3", job.Labels, job.Spec
+			former.Spec.Selector, former.Spec.Template.Labels = nil, nil
+			e.deleteJob(t, sendJob)
+			e.MustCreate(t, former)
+			e.backup.Status.Dump.Object.Attempt = 3
+			e.Clock.Step(50 * time.Minute)
+			before := len(e.process.Sent())
+			if result := e.send(t); result.Reason != v1.ReasonSending || !strings.Contains(result.Message, former.Name) || len(e.process.Sent()) != before {
+				t.Errorf("%+v, changes %q", result, e.process.Sent()[before:])
+			}
+			e.putPart()
+			e.endSend(t, code, "refused")
+			switch result := e.send(t); {
+			case code == order.ExitDone && result.Stops():
+				t.Errorf("%+v", result)
+			case code != order.ExitDone && (result.Reason != v1.ReasonRetrying || e.object().Attempt != 4 || e.Exists(t, former.Name, former)):
+				t.Errorf("%+v, object %+v", result, e.object())
+			case code != order.ExitDone:
+				e.send(t)
+				e.order(t, sendJob)
+			}
+		})
 	}
 }
 
@@ -295,11 +360,11 @@ func TestNamesOfJobsAreLabels(t *testing.T) {
 	b.Status.Dump = &v1.DumpFile{Job: strings.Repeat("x", 52) + "-29540280", Object: &v1.DumpObject{Attempt: 99}}
 	first := sendKey(b).Name
 	b.Status.Dump.Job = strings.Repeat("x", 52) + "-29540281"
-	if other := sendKey(b).Name; len(first) > 63 || first == other || !strings.HasSuffix(first, "-send-99") {
+	if other := sendKey(b).Name; len(first) > 63 || first == other || !strings.HasSuffix(first, "-send") {
 		t.Errorf("names %s and %s", first, other)
 	}
 	b.Status.Dump.Job = ""
-	if got := sendKey(b).Name; got != scheduledJob+"-send-99" {
+	if got := sendKey(b).Name; got != scheduledJob+"-send" {
 		t.Errorf("without a Job it is %s", got)
 	}
 }

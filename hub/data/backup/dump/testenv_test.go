@@ -29,7 +29,7 @@ const (
 	// CronJob controller gives to the Job of 02:00.
 	jobName      = cronJobName + "-fee858c0"
 	scheduledJob = cronJobName + "-29540280"
-	sendJob      = scheduledJob + "-send-0"
+	sendJob      = scheduledJob + "-send"
 	cronJobName  = "shop-database-backup"
 	dumpPrefix   = "shopfleet/hub-1/app-1/shop-eu-1-20260302-0200-fee858c0"
 )
@@ -68,6 +68,8 @@ func TestOnAPIServer(t *testing.T) {
 	t.Run("send", e.sends)
 	t.Run("ends of Jobs that send", e.sendEnds)
 	t.Run("attempts become rare", e.attemptsBecomeRare)
+	t.Run("signed requests are renewed", e.renews)
+	t.Run("a Job of the build before", e.formerJob)
 	t.Run("restart of the hub", e.restart)
 	t.Run("a Job that is not created", e.notCreated)
 	t.Run("obstacles of sending", e.obstaclesOfSending)
