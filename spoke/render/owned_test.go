@@ -67,6 +67,7 @@ func unsetDefaults(object any) []string {
 		job := o.Spec.JobTemplate.Spec
 		want("jobTemplate.spec.suspend", job.Suspend != nil)
 		want("jobTemplate.spec.parallelism", job.Parallelism != nil && job.Completions != nil)
+		want("jobTemplate.spec.podFailurePolicy", job.PodFailurePolicy != nil && job.PodReplacementPolicy != nil)
 		want("jobTemplate.spec.activeDeadlineSeconds", job.ActiveDeadlineSeconds != nil && job.BackoffLimit != nil)
 	case *corev1.Service:
 		want("type", o.Spec.Type == corev1.ServiceTypeClusterIP)

@@ -102,6 +102,8 @@ func (r renderer) cronJob() *batchv1.CronJob {
 				Spec: batchv1.JobSpec{
 					BackoffLimit: new(int32(2)), Suspend: new(false), Parallelism: new(int32(1)), Completions: new(int32(1)),
 					ActiveDeadlineSeconds: new(int64(backupSeconds)),
+					PodFailurePolicy:      objectparts.FailurePolicy(),
+					PodReplacementPolicy:  new(batchv1.Failed),
 					Template:              r.described(r.backupPart(), r.backupPod()),
 				},
 			},
