@@ -179,9 +179,9 @@ func TestNoKey(t *testing.T) {
 	}
 }
 
-// TestFakeTakesTheSDKsSignatures checks that the fake accepts signatures of the SDK, too, which uses its own version
-// of the service.
-func TestFakeTakesTheSDKsSignatures(t *testing.T) {
+// TestVersions checks that the fake accepts signatures of the SDK for its own version of the service, and refuses those
+// that it makes for ours: when it accepts them, the SDK can sign.
+func TestVersions(t *testing.T) {
 	t.Parallel()
 	s := newTestEnv(t)
 	config := s.config()
@@ -206,19 +206,29 @@ func TestFakeTakesTheSDKsSignatures(t *testing.T) {
 	if err != nil {
 		t.Fatalf("asking for a key: %v", err)
 	}
-	for blob, want := range map[string]int{"theirs": http.StatusCreated, "ours": http.StatusForbidden} {
+	sign := func(version string) string {
 		query, err := sas.BlobSignatureValues{
-			Protocol: sas.ProtocolHTTPSandHTTP, StartTime: now.Add(-time.Minute), ExpiryTime: now.Add(time.Minute), Permissions: "c",
+			Version: version, Protocol: sas.ProtocolHTTPSandHTTP, StartTime: now.Add(-time.Minute), ExpiryTime: now.Add(time.Minute), Permissions: "c",
 			ContainerName: dumps, BlobName: "theirs",
 		}.SignWithUserDelegation(key)
 		if err != nil {
 			t.Fatal(err)
 		}
-		status, code := send(t, cloud.SignedRequest{
-			Method: http.MethodPut, URL: at.Endpoint() + "/" + dumps + "/" + blob + "?" + query.Encode(), Header: map[string]string{"x-ms-blob-type": "BlockBlob"},
-		}, "")
-		if status != want {
-			t.Errorf("%s, signed for theirs: %d %s, want %d", blob, status, code, want)
+		return query.Encode()
+	}
+	for name, tt := range map[string]struct {
+		blob, version string
+		want          int
+	}{
+		"the SDK's version":             {"theirs", "", http.StatusCreated},
+		"the SDK's for another blob":    {"ours", "", http.StatusForbidden},
+		"the version of the signatures": {"theirs", version, http.StatusForbidden},
+	} {
+		if status, code := send(t, cloud.SignedRequest{
+			Method: http.MethodPut, URL: at.Endpoint() + "/" + dumps + "/" + tt.blob + "?" + sign(tt.version), Header: map[string]string{"x-ms-blob-type": "BlockBlob"},
+		}, ""); status != tt.want {
+			t.Errorf("%s: %d %s, want %d", name, status, code, tt.want)
 		}
+		s.store.Remove(tt.blob)
 	}
 }
