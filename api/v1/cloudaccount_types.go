@@ -165,14 +165,21 @@ type AWSAccount struct {
 	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9_+=,.@:/-]+$`
 	ExternalID string `json:"externalID,omitempty"`
 
-	// keys are the KMS keys that encrypt copies in other regions and volumes created from
-	// backups, by region: ARNs or aliases. Absent: the account's default key. At most 50,
-	// with regions of at most 63 and keys of at most 2048 characters.
+	// keys are the KMS keys that encrypt copies in other regions, by region. An ARN must be one
+	// of that region; alias/<name> is an alias there. Absent: the default key of the account in
+	// the region. At most 50, with regions of at most 63 characters.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=50
-	// +kubebuilder:validation:XValidation:rule="self.all(k, k.size() <= 63 && self[k].size() <= 2048)",message="keys must have regions of at most 63 and keys of at most 2048 characters"
-	Keys map[string]string `json:"keys,omitempty"`
+	// +kubebuilder:validation:XValidation:rule="self.all(k, k.size() <= 63)",message="keys must have regions of at most 63 characters"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, !self[k].startsWith('arn:') || self[k].find('[a-z]+(-[a-z]+)+-[0-9]+') == k)",message="a key must be in the region that it is for: set the ARN of a key there, or alias/<name>"
+	Keys map[string]KMSKey `json:"keys,omitempty"`
 }
+
+// KMSKey is a key of AWS KMS: the ARN of a key or an alias, or alias/<name>. At most 2048 characters.
+//
+// +kubebuilder:validation:MaxLength=2048
+// +kubebuilder:validation:Pattern=`^(arn:aws[a-z-]*:kms:[a-z0-9-]+:[0-9]{12}:(key|alias)|alias)/[A-Za-z0-9/_-]+$`
+type KMSKey string
 
 // GCPAccount is a project of Google Cloud.
 type GCPAccount struct {
@@ -197,9 +204,29 @@ type GCPAccount struct {
 	// +kubebuilder:validation:MaxLength=128
 	// +kubebuilder:validation:Pattern=`^[a-z0-9-]+@[a-z0-9.-]+\.gserviceaccount\.com$`
 	ServiceAccount string `json:"serviceAccount,omitempty"`
+
+	// keys are the keys of Cloud KMS that encrypt snapshots stored in other regions, by region or
+	// multi-region. A key must be in that region, or not in a single one, as in global. Google
+	// Cloud takes them for snapshots of disks that have a customer managed key only; it encrypts
+	// others with keys of its own. Absent: the key of the disk. At most 50, with regions of at most
+	// 63 characters.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=50
+	// +kubebuilder:validation:XValidation:rule="self.all(k, k.size() <= 63)",message="keys must have regions of at most 63 characters"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, self[k].matches('/locations/[a-z0-9]+/') || self[k].find('/locations/[^/]+').find('[^/]+$') == k)",message="a key must be in the region that it is for: set one there, or one of a location that is not a single region, such as global"
+	Keys map[string]CryptoKey `json:"keys,omitempty"`
 }
 
+// CryptoKey is a key of Cloud KMS:
+// projects/<project>/locations/<location>/keyRings/<ring>/cryptoKeys/<key>. At most 512 characters.
+//
+// +kubebuilder:validation:MaxLength=512
+// +kubebuilder:validation:Pattern=`^projects/[A-Za-z0-9.:_-]+/locations/[a-z0-9-]+/keyRings/[A-Za-z0-9_-]+/cryptoKeys/[A-Za-z0-9_-]+$`
+type CryptoKey string
+
 // AzureAccount is a subscription of Azure, with a resource group for each region or one for all.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.keys) || self.keys.all(k, self.keys[k].lowerAscii().startsWith('/subscriptions/' + self.subscriptionID.lowerAscii() + '/'))",fieldPath=".keys",message="keys must be disk encryption sets of the subscription subscriptionID"
 type AzureAccount struct {
 	// subscriptionID is the UUID of the subscription.
 	// +required
@@ -217,6 +244,14 @@ type AzureAccount struct {
 	// +kubebuilder:validation:MaxProperties=50
 	// +kubebuilder:validation:XValidation:rule="self.all(k, k.size() <= 63)",message="resourceGroups must have regions of at most 63 characters"
 	ResourceGroups map[string]ResourceGroup `json:"resourceGroups"`
+
+	// keys are the disk encryption sets whose keys encrypt copies in other regions, by region, for
+	// example westeurope. A set must be in that region and in this subscription. Absent: a key of
+	// Azure. At most 50, with regions of at most 63 characters.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=50
+	// +kubebuilder:validation:XValidation:rule="self.all(k, k.size() <= 63)",message="keys must have regions of at most 63 characters"
+	Keys map[string]DiskEncryptionSet `json:"keys,omitempty"`
 
 	// tenantID is the UUID of the directory. Required unless credentials.type is Ambient.
 	// +optional
@@ -237,6 +272,14 @@ type AzureAccount struct {
 // +kubebuilder:validation:MaxLength=90
 // +kubebuilder:validation:Pattern=`^[A-Za-z0-9_().-]*[A-Za-z0-9_()-]$`
 type ResourceGroup string
+
+// DiskEncryptionSet is the ID of a disk encryption set of Azure:
+// /subscriptions/<id>/resourceGroups/<group>/providers/Microsoft.Compute/diskEncryptionSets/<name>. At most 512
+// characters.
+//
+// +kubebuilder:validation:MaxLength=512
+// +kubebuilder:validation:Pattern=`^/subscriptions/[0-9a-fA-F-]{36}/resourceGroups/[A-Za-z0-9_().-]+/providers/Microsoft\.Compute/diskEncryptionSets/[A-Za-z0-9_.-]+$`
+type DiskEncryptionSet string
 
 // GroupOf returns the resource group for a region; empty if there is none.
 func (a *AzureAccount) GroupOf(region string) string {

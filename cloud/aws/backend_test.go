@@ -32,6 +32,7 @@ const (
 	// theirKeyID is the access key of another hub in the first account.
 	theirKeyID, theirKey = "AKIDTHEIRS", "another/with+signs"
 	allKeys              = "arn:aws:kms:*:" + account + ":key/*"
+	keyHere, keyThere    = "arn:aws:kms:" + here + ":" + account + ":key/7", "arn:aws:kms:" + there + ":" + account + ":key/7"
 	gib                  = int64(1) << 30
 )
 
@@ -80,7 +81,7 @@ func newTestEnvAt(t testing.TB, began time.Time, roles ...ec2.Role) *testEnv {
 	clock := testclock.NewFakeClock(began)
 	fakeCloud := fake.NewCloud(clock)
 	return &testEnv{clock: clock, cloud: fakeCloud, script: &faults.Script{}, server: ec2.New(fakeCloud, ec2.Options{
-		Clock: clock, Roles: roles,
+		Clock: clock, Roles: roles, KMSKeys: []string{keyHere, keyThere, "arn:aws:kms:" + here + ":" + account + ":key/backups", "arn:aws:kms:" + there + ":" + account + ":key/elsewhere"},
 		Keys: []ec2.Key{
 			{ID: keyID, Secret: key, Account: account, Name: "shopfleet", Policy: ours},
 			{ID: otherKeyID, Secret: otherKey, Account: otherAccount, Name: "other", Policy: ours},
@@ -118,6 +119,9 @@ func (e *testEnv) session(t testing.TB, o cloudtest.Options) cloud.Session {
 	t.Helper()
 	config := e.config()
 	config.Region = []string{here, there}[o.Region]
+	if o.Key != "" {
+		config.Spec.AWS.Keys = map[string]v1.KMSKey{there: v1.KMSKey(o.Key)}
+	}
 	if o.OtherAccount {
 		config.Spec.AWS.AccountID = otherAccount
 		config.Secret = map[string][]byte{"accessKeyID": []byte(otherKeyID), "secretAccessKey": []byte(otherKey)}
@@ -175,6 +179,7 @@ func (e *testEnv) backend(m *model) *cloudtest.Backend {
 		UnknownState: unknownState, Double: e.clone, PageSize: e.server.SetPageSize,
 		Class:              map[string]string{"type": "gp3", "iops": "6000", "throughput": "250", "encrypted": "true", "csi.storage.k8s.io/fstype": "ext4"},
 		ClassVolume:        cloud.Volume{Type: "gp3", IOPS: 6000, Throughput: 250, Encrypted: true},
+		Keys:               &cloudtest.Keys{Disk: keyHere, Copy: keyThere, Wrong: map[string]string{"of the other region": keyHere, "missing": "alias/missing"}},
 		Refused:            e.server.Refused,
 		Secrets:            []string{key, otherKey, theirKey, keyID, otherKeyID, theirKeyID, "X-Amz-Signature", "Signature="},
 		ValidateSkipReason: noOracle,

@@ -47,7 +47,7 @@ func (c *client) shape(spec cloud.VolumeSpec, source cloud.Snapshot) (*ec2.Creat
 	}
 	key := p.values["kmskeyid"]
 	if key == "" {
-		key = c.account.Keys[c.config.Region]
+		key = string(c.account.Keys[c.config.Region])
 	}
 	if key != "" {
 		in.KmsKeyId = aws.String(key)

@@ -108,6 +108,10 @@ func (c *client) snapshotOf(s types.Snapshot, answer middleware.Metadata) cloud.
 	}
 	if out.State == cloud.StateFailed {
 		out.Message = apierror.Sanitize(cmp.Or(aws.ToString(s.StateMessage), "EC2 does not say why it failed"))
+		// EC2 accepts a copy with any key, and fails it later.
+		if tags[cloud.TagCopyOf] != "" && c.account.Keys[c.config.Region] != "" {
+			out.Message += fmt.Sprintf("; spec.aws.keys.%s of the CloudAccount must be a key there that the hub may use", c.config.Region)
+		}
 	}
 	out.ObservedAt, _ = awsmiddleware.GetServerTime(answer)
 	return out

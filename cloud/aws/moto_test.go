@@ -161,6 +161,8 @@ func beyondMoto() map[int]string {
 		32: "in moto no snapshot fails",
 		33: "in moto all copies are complete at once",
 		46: "moto evaluates no conditions on tags",
+		47: "moto does not encrypt copies with the key of the request",
+		48: "moto looks at no keys",
 	}
 	for _, number := range []int{21, 22, 23, 24, 26, 27, 28, 35, 36, 39, 40, 41, 45} {
 		out[number] = "what goes wrong here is our script's doing and not moto's, which takes a minute to be asked so often"

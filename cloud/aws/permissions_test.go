@@ -85,7 +85,7 @@ func TestKeysOfVolumes(t *testing.T) {
 			e.as(policy)
 			from := e.ready(t, e.session(t, cloudtest.Options{}))
 			config := e.config()
-			config.Region, config.Spec.AWS = there, &v1.AWSAccount{AccountID: account, Keys: map[string]string{there: theirs}}
+			config.Region, config.Spec.AWS = there, &v1.AWSAccount{AccountID: account, Keys: map[string]v1.KMSKey{there: theirs}}
 			elsewhere := connect(t, config)
 			tags := cloud.Tags{cloud.TagHub: owned().Hub, cloud.TagApp: owned().App}
 			made, err := elsewhere.Snapshots.EnsureCopy(t.Context(), cloud.CopySpec{Name: "copy", Source: from.Ref, Tags: tags, MaySend: true})

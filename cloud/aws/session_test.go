@@ -10,6 +10,7 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 
+	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cloud"
 	"github.com/shopfleet/shopfleet/cloud/cloudtest"
 	"github.com/shopfleet/shopfleet/cloud/cloudtest/faults"
@@ -156,7 +157,7 @@ func TestVolumesOfClasses(t *testing.T) {
 	e := newTestEnv(t)
 	config := e.config()
 	session := connect(t, config)
-	config.Spec.AWS.Keys = map[string]string{here: "alias/backups"}
+	config.Spec.AWS.Keys = map[string]v1.KMSKey{here: "alias/backups"}
 	withKey := connect(t, config)
 	from := e.ready(t, session)
 	for name, test := range map[string]struct {
@@ -204,7 +205,7 @@ func TestCopyIsEncrypted(t *testing.T) {
 	e := newTestEnv(t)
 	from := e.ready(t, e.session(t, cloudtest.Options{}))
 	config := e.config()
-	config.Region, config.Spec.AWS.Keys = there, map[string]string{there: "alias/elsewhere"}
+	config.Region, config.Spec.AWS.Keys = there, map[string]v1.KMSKey{there: "alias/elsewhere"}
 	made, err := connect(t, config).Snapshots.EnsureCopy(t.Context(), cloud.CopySpec{
 		Name: "copy", Source: from.Ref, MaySend: true, Tags: cloud.Tags{cloud.TagHub: owned().Hub},
 	})

@@ -93,7 +93,7 @@ func (c *client) EnsureCopy(ctx context.Context, spec cloud.CopySpec) (cloud.Sna
 		TagSpecifications: tagged(types.ResourceTypeSnapshot, tags),
 	}
 	if key := c.account.Keys[c.config.Region]; key != "" {
-		in.KmsKeyId = aws.String(key)
+		in.KmsKeyId = aws.String(string(key))
 	}
 	out, err := c.ec2.CopySnapshot(ctx, in)
 	if err != nil {

@@ -37,9 +37,15 @@ func accounts() []arm.Account {
 			Subscription: fmt.Sprintf("1111111%d-0000-4000-8000-000000000000", i), Tenant: fmt.Sprintf("2222222%d-0000-4000-8000-000000000000", i),
 			ClientID: fmt.Sprintf("3333333%d-0000-4000-8000-000000000000", i), ClientSecret: goodPhrase, Subject: subject,
 			Groups: []string{hubGroup, hubGroupEU, nodeGroup, keyGroup},
+			Sets:   map[string]string{strings.ToLower(set("us")): "eastus", strings.ToLower(set("eu")): "westeurope"},
 		})
 	}
 	return out
+}
+
+// set returns the ID of a disk encryption set of the first account.
+func set(name string) string {
+	return "/subscriptions/11111110-0000-4000-8000-000000000000/resourceGroups/" + keyGroup + "/providers/Microsoft.Compute/diskEncryptionSets/" + name
 }
 
 // documented returns the roles that cloud/README.md tells to grant, by resource group.
@@ -217,6 +223,7 @@ func newBackend(t testing.TB) *cloudtest.Backend {
 		},
 		Class:       map[string]string{"skuName": "PremiumV2_LRS", "DiskIOPSReadWrite": "6000", "DiskMBpsReadWrite": "250", "cachingMode": "None"},
 		ClassVolume: cloud.Volume{Type: "PremiumV2_LRS", IOPS: 6000, Throughput: 250, Encrypted: true},
+		Keys:        &cloudtest.Keys{Disk: set("us"), Copy: set("eu"), Wrong: map[string]string{"of the other region": set("us"), "missing": set("gone")}},
 		PageSize:    e.server.SetPageSize,
 		Validate: func(call faults.Call) error {
 			// Requests are validated after the test, when its context is done.
@@ -232,6 +239,9 @@ func newBackend(t testing.TB) *cloudtest.Backend {
 }
 
 func configure(c *cloud.Config, o cloudtest.Options) {
+	if o.Key != "" {
+		c.Spec.Azure.Keys = map[string]v1.DiskEncryptionSet{"westeurope": v1.DiskEncryptionSet(o.Key)}
+	}
 	if o.Region == 1 {
 		c.Region = "westeurope"
 	}

@@ -8,7 +8,8 @@
 //   - Every change is a PUT by name after a GET. A snapshot has the name of its spec, with the
 //     suffix "-<attempt>" after a failure. The name of a copy also contains a hash of its region,
 //     because names are unique in a group, not in a region.
-//   - Snapshots are incremental and not accessible over the network.
+//   - Snapshots are incremental and not accessible over the network. A copy is encrypted with the disk
+//     encryption set that the account has for its region.
 //   - A snapshot is Creating while it is provisioned, then Taken, and Ready when completionPercent
 //     is 100 or absent. A copy that cannot be completed is Failed with copyCompletionError.
 //

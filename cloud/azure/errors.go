@@ -41,12 +41,12 @@ func (r request) question() apierror.Question {
 }
 
 // linked returns the permission that the method needs on what its request refers to: the disk
-// of a snapshot, and the disk encryption set of a disk.
+// of a snapshot, and the disk encryption set of a disk or copy.
 func (r request) linked() string {
 	switch r.op {
 	case "EnsureSnapshot":
 		return "Microsoft.Compute/disks/beginGetAccess/action"
-	case "EnsureVolume":
+	case "EnsureVolume", "EnsureCopy":
 		return "Microsoft.Compute/diskEncryptionSets/read"
 	default:
 		return ""

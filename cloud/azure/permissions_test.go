@@ -48,9 +48,8 @@ func everything(t *testing.T, before, roles map[string]*iam.Role) []string {
 		return made.Ref
 	}
 	restore := func(name string, from cloud.SnapshotRef) cloud.VolumeRef {
-		set := "/subscriptions/" + accounts()[0].Subscription + "/resourceGroups/" + keyGroup + "/providers/Microsoft.Compute/diskEncryptionSets/e"
 		made, _ := session.Volumes.EnsureVolume(ctx, cloud.VolumeSpec{
-			Name: name, Zone: "1", Snapshot: from, Tags: ours(), Class: map[string]string{"diskEncryptionSetID": set},
+			Name: name, Zone: "1", Snapshot: from, Tags: ours(), Class: map[string]string{"diskEncryptionSetID": set("us")},
 		})
 		return made.Ref
 	}
@@ -93,9 +92,8 @@ func TestLinkedPermissions(t *testing.T) {
 			return err
 		}},
 		"a disk encryption set": {keyGroup, "Microsoft.Compute/diskEncryptionSets/read", func(_ *testEnv, session cloud.Session, from cloud.SnapshotRef) error {
-			set := "/subscriptions/" + accounts()[0].Subscription + "/resourceGroups/" + keyGroup + "/providers/Microsoft.Compute/diskEncryptionSets/e"
 			_, err := session.Volumes.EnsureVolume(t.Context(), cloud.VolumeSpec{
-				Name: "v", Zone: "1", Snapshot: from, Tags: ours(), Class: map[string]string{"diskEncryptionSetID": set},
+				Name: "v", Zone: "1", Snapshot: from, Tags: ours(), Class: map[string]string{"diskEncryptionSetID": set("us")},
 			})
 			return err
 		}},

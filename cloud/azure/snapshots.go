@@ -2,6 +2,7 @@ package azure
 
 import (
 	"context"
+	"errors"
 	"iter"
 	"net/http"
 	"strings"
@@ -22,6 +23,8 @@ type wanted struct {
 	source, uid string
 	option      armcompute.DiskCreateOption
 	sizeBytes   int64
+	// key is the disk encryption set; empty is Azure's key, or that of the source.
+	key string
 }
 
 // EnsureSnapshot implements cloud.Snapshots.
@@ -72,6 +75,7 @@ func (a *account) EnsureCopy(ctx context.Context, spec cloud.CopySpec) (cloud.Sn
 	want := wanted{
 		name: copied(name, a.region), source: spec.Source.ID, option: armcompute.DiskCreateOptionCopyStart,
 		tags: spec.Tags.With(cloud.Tags{cloud.TagName: name, cloud.TagCopyOf: spec.Source.ID}),
+		key:  string(a.config.Spec.Azure.Keys[a.region]),
 	}
 	found, ok, err := a.findSnapshot(ctx, r, want, spec.MaySend)
 	if ok || err != nil {
@@ -131,10 +135,15 @@ func (a *account) createSnapshot(ctx context.Context, r request, want wanted) (c
 			PublicNetworkAccess: new(armcompute.PublicNetworkAccessDisabled),
 		},
 	}
+	if want.key != "" {
+		body.Properties.Encryption = &armcompute.Encryption{
+			DiskEncryptionSetID: new(want.key), Type: new(armcompute.EncryptionTypeEncryptionAtRestWithCustomerKey),
+		}
+	}
 	_, err := a.snapshots.BeginCreateOrUpdate(ctx, a.group, want.name, body, nil)
 	if failed := a.fail(r, err); failed != nil {
 		if !takenOrUnderWay(failed) {
-			return cloud.Snapshot{}, failed
+			return cloud.Snapshot{}, a.ofKey(r, want, failed)
 		}
 		// It may exist: from an earlier request, or from another leader.
 		found, at, err := a.readSnapshot(ctx, r, located{a.group, want.name})
@@ -147,6 +156,16 @@ func (a *account) createSnapshot(ctx context.Context, r request, want wanted) (c
 		Ref: cloud.SnapshotRef{Region: a.region, ID: a.id(typeSnapshots, want.name)}, Name: want.tags[cloud.TagName],
 		State: cloud.StateCreating, Progress: -1, SizeBytes: want.sizeBytes, Encrypted: true, SourceHandle: want.source, Tags: want.tags,
 	}, nil
+}
+
+// ofKey names the field of the account in a refusal that the disk encryption set may cause. The
+// service refuses one that is missing as NotFound, which would be taken for the source.
+func (a *account) ofKey(r request, want wanted, failed error) error {
+	e, ok := errors.AsType[*cloud.Error](failed)
+	if !ok || want.key == "" || e.Class != cloud.ClassInvalid && e.Class != cloud.ClassNotFound {
+		return failed
+	}
+	return r.refuse(cloud.ClassInvalid, e.Code, e.Message+"; spec.azure.keys."+a.region+" of the CloudAccount must be a disk encryption set of that region")
 }
 
 // GetSnapshot implements cloud.Snapshots.

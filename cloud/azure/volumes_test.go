@@ -123,16 +123,15 @@ func TestClassParameters(t *testing.T) {
 		t.Fatal(err)
 	}
 	e.clock.Step(time.Minute)
-	set := "/subscriptions/" + accounts()[0].Subscription + "/resourceGroups/" + keyGroup + "/providers/Microsoft.Compute/diskEncryptionSets/e"
 	spec := cloud.VolumeSpec{Name: "v", Zone: "1", Snapshot: made.Ref, Tags: ours(), Class: map[string]string{
-		"SKUNAME": "PremiumV2_LRS", "diskIopsReadWrite": "4000", "DiskMBpsReadWrite": "200", "diskEncryptionSetID": set, "cachingMode": "None",
+		"SKUNAME": "PremiumV2_LRS", "diskIopsReadWrite": "4000", "DiskMBpsReadWrite": "200", "diskEncryptionSetID": set("us"), "cachingMode": "None",
 	}}
 	if _, err := session.Volumes.EnsureVolume(t.Context(), spec); err != nil {
 		t.Fatal(err)
 	}
 	for _, part := range []string{
 		`"sku":{"name":"PremiumV2_LRS"}`, `"diskIOPSReadWrite":4000`, `"diskMBpsReadWrite":200`, `"zones":["1"]`,
-		`"encryption":{"diskEncryptionSetId":"` + set + `","type":"EncryptionAtRestWithCustomerKey"}`,
+		`"encryption":{"diskEncryptionSetId":"` + set("us") + `","type":"EncryptionAtRestWithCustomerKey"}`,
 	} {
 		if body := e.sent(t, faults.OpCreateVolume); !strings.Contains(body, part) {
 			t.Errorf("no %s in %s", part, body)

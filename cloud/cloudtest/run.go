@@ -19,6 +19,9 @@ type Backend = fixture.Backend
 // Options configures a session of a Backend.
 type Options = fixture.Options
 
+// Keys are the customer managed keys of a Backend.
+type Keys = fixture.Keys
+
 // Store reads and edits the state of a cloud that is not a fake.Cloud.
 type Store = fixture.Store
 

@@ -31,7 +31,10 @@ func TestContract(t *testing.T) {
 	}
 }
 
-const noPermissions = "it has no permissions"
+const (
+	noPermissions = "it has no permissions"
+	noKeys        = "it has no keys"
+)
 
 // newBackend returns a Backend on a fake.Cloud with these rules.
 func newBackend(t testing.TB, rules fake.Rules) *cloudtest.Backend {
@@ -50,7 +53,7 @@ func newBackend(t testing.TB, rules fake.Rules) *cloudtest.Backend {
 		Class:              map[string]string{"type": "fast", "iops": "4000", "throughput": "250", "encrypted": "true"},
 		ClassVolume:        cloud.Volume{Type: "fast", IOPS: 4000, Throughput: 250, Encrypted: true},
 		ValidateSkipReason: "it sends no HTTP requests",
-		Unsupported:        map[int]string{16: "snapshots have a region, and are copied: see case 15", 46: noPermissions},
+		Unsupported:        map[int]string{16: "snapshots have a region, and are copied: see case 15", 46: noPermissions, 47: noKeys, 48: noKeys},
 	}
 	b.Connect = func(_ testing.TB, o cloudtest.Options) cloud.Session {
 		account := "first"
@@ -69,7 +72,7 @@ func newBackend(t testing.TB, rules fake.Rules) *cloudtest.Backend {
 	}
 	if rules.Locations {
 		none := "snapshots are global: see case 16"
-		b.Unsupported = map[int]string{15: none, 33: none, 46: noPermissions}
+		b.Unsupported = map[int]string{15: none, 33: none, 46: noPermissions, 47: noKeys, 48: noKeys}
 	}
 	if !rules.UniqueNames {
 		b.Double = func(t testing.TB, id string) cloud.SnapshotRef {

@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/utils/clock"
 
+	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cloud"
 	"github.com/shopfleet/shopfleet/cloud/gcp/apierror"
 	"github.com/shopfleet/shopfleet/cloud/gcp/identity"
@@ -19,10 +20,12 @@ const defaultEndpoint = "https://compute.googleapis.com"
 // session is one project in one region.
 type session struct {
 	project, region string
-	endpoint        string
-	http            http.RoundTripper
-	credentials     *identity.Credentials
-	clock           clock.PassiveClock
+	// keys are those of the account, by location.
+	keys        map[string]v1.CryptoKey
+	endpoint    string
+	http        http.RoundTripper
+	credentials *identity.Credentials
+	clock       clock.PassiveClock
 }
 
 // Connect makes a session. It sends nothing. The error is of class Invalid and names the
@@ -44,7 +47,7 @@ func Connect(_ context.Context, config cloud.Config) (cloud.Session, error) {
 	}
 	s := &session{
 		project: account.Project, region: config.Region, endpoint: endpoint,
-		http: config.HTTP.Transport, clock: config.Clock,
+		http: config.HTTP.Transport, clock: config.Clock, keys: account.Keys,
 	}
 	if s.http == nil {
 		s.http = http.DefaultTransport

@@ -48,6 +48,8 @@ const (
 	email   = "hub@shop-prod.iam.gserviceaccount.com"
 	region  = "europe-west1"
 	zone    = "europe-west1-b"
+	// ring is the path of the keys of a location.
+	ring = "projects/" + project + "/locations/%s/keyRings/shop/cryptoKeys/%s"
 	// elsewhere is the address of the token service in a key that was made before the server.
 	elsewhere = "http://127.0.0.1:1/token"
 )
@@ -99,6 +101,7 @@ func newTestEnv(t testing.TB, api *googleapi.API, k keys, options gce.Options) *
 	t.Helper()
 	clock := testclock.NewFakeClock(time.Date(2026, 3, 1, 2, 0, 0, 0, time.UTC))
 	options.Clock = clock
+	options.Keys = []string{kmsKey(region, "disks"), kmsKey("us-central1", "copies")}
 	if options.Permissions == nil {
 		options.Permissions = documented(t)
 	}
@@ -110,6 +113,8 @@ func newTestEnv(t testing.TB, api *googleapi.API, k keys, options gce.Options) *
 	t.Cleanup(http.Close)
 	return &testEnv{clock: clock, cloud: fakeCloud, server: server, url: http.URL, script: &faults.Script{}, keys: k, api: api}
 }
+
+func kmsKey(location, name string) string { return fmt.Sprintf(ring, location, name) }
 
 // documented returns the permissions that cloud/README.md tells to grant in the project.
 func documented(t testing.TB) iam.Permissions {
@@ -183,6 +188,9 @@ func (e *testEnv) backend() *cloudtest.Backend {
 			t.Helper()
 			config := e.config(t)
 			config.Region = regions[o.Region]
+			if o.Key != "" {
+				config.Spec.GCP.Keys = map[string]v1.CryptoKey{regions[1]: v1.CryptoKey(o.Key)}
+			}
 			if o.OtherAccount {
 				config.Spec.GCP = &v1.GCPAccount{Project: "shop-test"}
 				config.Secret = e.keys.others.secret(e.url)
@@ -213,10 +221,13 @@ func (e *testEnv) backend() *cloudtest.Backend {
 			"csi.storage.k8s.io/fstype": "ext4",
 		},
 		ClassVolume: cloud.Volume{Type: "hyperdisk-balanced", IOPS: 6000, Throughput: 250, Encrypted: true},
-		PageSize:    e.server.SetPageSize,
-		Validate:    func(call faults.Call) error { return e.api.Request(call.Request) },
-		Refused:     e.server.Refused,
-		Secrets:     []string{"PRIVATE KEY", "ya29.", "eyJ"},
+		Keys: &cloudtest.Keys{Disk: kmsKey(region, "disks"), Copy: kmsKey("us-central1", "copies"), Wrong: map[string]string{
+			"of the other region": kmsKey(region, "disks"), "missing": kmsKey("us-central1", "missing"),
+		}},
+		PageSize: e.server.SetPageSize,
+		Validate: func(call faults.Call) error { return e.api.Request(call.Request) },
+		Refused:  e.server.Refused,
+		Secrets:  []string{"PRIVATE KEY", "ya29.", "eyJ"},
 		Unsupported: map[int]string{
 			15: "snapshots of Google Cloud are global: see case 16",
 			33: "snapshots of Google Cloud are not copied",

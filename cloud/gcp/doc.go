@@ -13,7 +13,7 @@
 // # Non-goals
 //
 // The package does not wait for operations. It does not copy snapshots, which are global and stored
-// in SnapshotSpec.Locations. It takes snapshots of regional disks but does not create regional disks.
+// in SnapshotSpec.Locations, encrypted with the key that the account has for the location. It takes snapshots of regional disks but does not create regional disks.
 // It supports no universe other than googleapis.com, and no volumes of other projects, because the
 // administrator of a member writes the volume handles.
 //

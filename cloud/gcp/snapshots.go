@@ -2,6 +2,7 @@ package gcp
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"time"
@@ -41,7 +42,7 @@ func (s snapshots) EnsureSnapshot(ctx context.Context, spec cloud.SnapshotSpec) 
 	if w.uid != "" && w.uid != uid {
 		return cloud.Snapshot{}, refuse(op, cloud.ClassConflict, "the disk %q was made again: it is %s, not %s", w.path, uid, w.uid)
 	}
-	w.uid = uid
+	w.uid, w.key = uid, s.key(w, disk)
 	started, err := s.insert(ctx, op, w)
 	switch cloud.ClassOf(err) {
 	case "":
@@ -52,6 +53,11 @@ func (s snapshots) EnsureSnapshot(ctx context.Context, spec cloud.SnapshotSpec) 
 			return cloud.Snapshot{}, refuseCode(op, cloud.ClassAmbiguous, codeNotVisible, "the name %q is taken by what is not shown yet", w.name)
 		}
 		return s.adopt(w, found, err)
+	case cloud.ClassInvalid:
+		if e, ok := errors.AsType[*cloud.Error](err); ok {
+			e.Message += w.ofKey()
+		}
+		return cloud.Snapshot{}, err
 	default:
 		return cloud.Snapshot{}, err
 	}
@@ -64,6 +70,26 @@ type wanted struct {
 	location
 	// path and uid are the disk's.
 	path, uid string
+	// key encrypts the snapshot; empty is the key of the disk.
+	key string
+}
+
+// key returns the account's key for the location of a snapshot. Google Cloud refuses a key for
+// the snapshot of a disk that has none:
+// https://cloud.google.com/compute/docs/disks/customer-managed-encryption.
+func (s snapshots) key(w wanted, disk *computepb.Disk) string {
+	if len(w.spec.Locations) == 0 || disk.GetDiskEncryptionKey().GetKmsKeyName() == "" {
+		return ""
+	}
+	return string(s.session.keys[w.spec.Locations[0]])
+}
+
+// ofKey names the field of the account in a refusal that the key may cause.
+func (w wanted) ofKey() string {
+	if w.key == "" {
+		return ""
+	}
+	return "; spec.gcp.keys." + w.spec.Locations[0] + " of the CloudAccount must be a key for that location, which the service agent of Compute Engine may use"
 }
 
 func (s snapshots) want(op string, spec cloud.SnapshotSpec) (wanted, error) {
@@ -119,6 +145,9 @@ func (s snapshots) insert(ctx context.Context, op string, w wanted) (*computepb.
 			StorageLocations: w.spec.Locations, SnapshotType: new("STANDARD"),
 		},
 	}
+	if w.key != "" {
+		request.SnapshotResource.SnapshotEncryptionKey = &computepb.CustomerEncryptionKey{KmsKeyName: new(w.key)}
+	}
 	started, _, err := do(ctx, s.session, call[*compute.SnapshotsClient, *compute.Operation]{
 		op: op, mutates: true, makes: true, client: compute.NewSnapshotsRESTClient,
 		send: func(ctx context.Context, c *compute.SnapshotsClient, o ...gax.CallOption) (*compute.Operation, error) {
@@ -152,7 +181,7 @@ func (s snapshots) inserted(ctx context.Context, op string, w wanted, started *c
 	case failed == nil:
 		return made, nil
 	case failed.Class == "":
-		made.State, made.Message = cloud.StateFailed, failed.Code+": "+failed.Message
+		made.State, made.Message = cloud.StateFailed, failed.Code+": "+failed.Message+w.ofKey()
 		return made, nil
 	default:
 		return cloud.Snapshot{}, failed

@@ -149,8 +149,11 @@ func sizeCases(path string, highest int64) []testCase {
 		}}
 	}
 	with := edits{}
-	if strings.HasPrefix(path, "spec.azure.") {
+	switch {
+	case strings.HasPrefix(path, "spec.azure."):
 		with = join(on("azure"), edits{"spec.regions": absent()})
+	case strings.HasPrefix(path, "spec.gcp."):
+		with = on("gcp")
 	}
 	return []testCase{
 		{name: path + " most", edits: join(with, edits{path: filled(path, highest)})},
@@ -184,7 +187,13 @@ func filled(path string, size int64) any {
 			m[name] = "0"
 		case strings.HasSuffix(strings.ToLower(path), "regions"):
 			list = append(list, numbered("region", i))
-		case strings.HasSuffix(path, ".keys"), strings.HasSuffix(path, ".resourceGroups"), strings.HasSuffix(strings.ToLower(path), "annotations"), strings.HasSuffix(path, ".nodeSelector"), strings.HasSuffix(strings.ToLower(path), "labels"), strings.HasSuffix(path, ".parameters"), strings.HasSuffix(path, ".limits"):
+		case strings.HasSuffix(path, ".aws.keys"):
+			m[name] = "alias/shop"
+		case strings.HasSuffix(path, ".gcp.keys"):
+			m[name] = globalKey
+		case strings.HasSuffix(path, ".azure.keys"):
+			m[name] = diskSet + "shop"
+		case strings.HasSuffix(path, ".resourceGroups"), strings.HasSuffix(strings.ToLower(path), "annotations"), strings.HasSuffix(path, ".nodeSelector"), strings.HasSuffix(strings.ToLower(path), "labels"), strings.HasSuffix(path, ".parameters"), strings.HasSuffix(path, ".limits"):
 			m[name] = "1"
 		default:
 			list = append(list, name)

@@ -253,7 +253,7 @@ func sizes() map[string]map[string]int64 {
 			"imagePullSecrets": 10, "nodeSelector": 50, "tolerations": 50, "serviceAccountAnnotations": 50, "podLabels": 50, "podAnnotations": 50,
 		})),
 		"MemberCluster": {},
-		"CloudAccount":  {"spec.regions": 50, "spec.aws.keys": 50, "spec.azure.resourceGroups": 50},
+		"CloudAccount":  {"spec.regions": 50, "spec.aws.keys": 50, "spec.gcp.keys": 50, "spec.azure.keys": 50, "spec.azure.resourceGroups": 50},
 		"Backup":        {"spec.copyToRegions": 8},
 		"Restore":       {},
 		"Plan":          {"spec.requester.groups": 512},

@@ -10,6 +10,9 @@ import (
 const (
 	pool         = "projects/123456789012/locations/global/workloadIdentityPools/shopfleet/providers/hub-cluster"
 	subscription = "00000000-0000-0000-0000-00000000000a"
+	cryptoKey    = "projects/shop-prod/locations/us-east1/keyRings/shop/cryptoKeys/k"
+	globalKey    = "projects/shop-prod/locations/global/keyRings/shop/cryptoKeys/k"
+	diskSet      = "/subscriptions/" + subscription + "/resourceGroups/keys/providers/Microsoft.Compute/diskEncryptionSets/"
 )
 
 // on changes the provider of the sample, whose credentials are Federated.
@@ -51,6 +54,9 @@ func accountTexts() map[string]text {
 		"spec.aws.accountID":                {limits: limits{0, 12}, make: startingWith("1")},
 		"spec.aws.roleARN":                  {limits: limits{0, 2048}, make: startingWith("arn:aws:iam::123456789012:role/")},
 		"spec.aws.externalID":               {limits: limits{2, 1224}, make: letters},
+		"spec.aws.keys{}":                   {limits: limits{0, 2048}, make: startingWith("alias/")},
+		"spec.gcp.keys{}":                   {limits: limits{0, 512}, make: startingWith(globalKey), with: gcp},
+		"spec.azure.keys{}":                 {limits: limits{0, 512}, make: startingWith(diskSet), with: azure},
 		"spec.gcp.project":                  {limits: limits{0, 30}, make: letters, with: gcp},
 		"spec.gcp.workloadIdentityProvider": {limits: limits{0, 256}, make: poolOf, with: gcp},
 		"spec.gcp.serviceAccount": {
@@ -169,14 +175,44 @@ func credentialsCases() []testCase {
 	return cases
 }
 
+// keyMapCases test the keys for regions: each is in its region, as far as its name tells.
 func keyMapCases() []testCase {
-	const keys = "spec.aws.keys"
-	const says = "keys must have regions of at most 63 and keys of at most 2048 characters"
-	return []testCase{
-		{name: "longest key", edits: edits{keys: map[string]any{strings.Repeat("r", 63): strings.Repeat("k", 2048)}}},
-		{name: "key of a long region", edits: edits{keys: map[string]any{strings.Repeat("r", 64): "alias/shop"}}, field: keys, says: says},
-		{name: "long key", edits: edits{keys: map[string]any{"eu-west-1": strings.Repeat("k", 2049)}}, field: keys, says: says},
+	const aws, gcp, azure = "spec.aws.keys", "spec.gcp.keys", "spec.azure.keys"
+	const arn = "arn:aws:kms:eu-west-1:123456789012:key/00000000-0000-0000-0000-00000000000a"
+	const awsSays = "a key must be in the region that it is for: set the ARN of a key there, or alias/<name>"
+	const gcpSays = "a key must be in the region that it is for: set one there, or one of a location that is not a single region, such as global"
+	const azureSays = "keys must be disk encryption sets of the subscription subscriptionID"
+	const longRegion = "keys must have regions of at most 63 characters"
+	key := func(field, region, value string) edits {
+		provider, _, _ := strings.Cut(strings.TrimPrefix(field, "spec."), ".")
+		return join(on(provider), edits{field: map[string]any{region: value}})
 	}
+	long, set := strings.Repeat("r", 64), diskSet+"eu"
+	cases := []testCase{
+		{name: "key of a long region on aws", edits: key(aws, long, "alias/shop"), field: aws, says: longRegion},
+		{name: "key of a long region on gcp", edits: key(gcp, long, globalKey), field: gcp, says: longRegion},
+		{name: "key of a long region on azure", edits: key(azure, long, set), field: azure, says: longRegion},
+		{name: "ARN of another region", edits: key(aws, "eu-central-1", arn), field: aws, says: awsSays},
+		{name: "ARN of another region, which its alias names", edits: key(aws, "eu-central-1", strings.Replace(arn, "key/0", "alias/eu-central-1-0", 1)), field: aws, says: awsSays},
+		{name: "key of another region on gcp", edits: key(gcp, "us-central1", cryptoKey+"us-central1"), field: gcp, says: gcpSays},
+		{name: "set of another subscription", edits: key(azure, "eastus", strings.Replace(set, "a/", "b/", 1)), field: azure, says: azureSays},
+		{name: "set in another spelling", edits: key(azure, "eastus", strings.Replace(set, subscription, strings.ToUpper(subscription), 1))},
+	}
+	for _, good := range []struct{ field, region, key string }{
+		{aws, "eu-west-1", arn}, {aws, "eu-west-1", "alias/shop"}, {aws, "us-gov-west-1", "arn:aws-us-gov:kms:us-gov-west-1:123456789012:alias/shop"},
+		{gcp, "us-east1", cryptoKey}, {gcp, "us-east1", globalKey},
+		{gcp, "eu", strings.Replace(cryptoKey, "us-east1", "eur4", 1)}, {azure, "eastus", set},
+	} {
+		cases = append(cases, testCase{name: "key " + good.key + " for " + good.region, edits: key(good.field, good.region, good.key)})
+	}
+	for _, bad := range []struct{ field, key string }{
+		{aws, ""}, {aws, "shop"}, {aws, "arn:aws:kms:eu-west-1:1234:key/a"}, {aws, strings.TrimPrefix(arn, "arn:aws:kms:eu-west-1:123456789012:key/")},
+		{gcp, "//cloudkms.googleapis.com/" + cryptoKey}, {gcp, cryptoKey + "/cryptoKeyVersions/1"}, {gcp, "https://cloudkms.googleapis.com/v1/" + cryptoKey},
+		{azure, ""}, {azure, "shop"}, {azure, strings.Replace(set, "diskEncryptionSets", "disks", 1)},
+	} {
+		cases = append(cases, testCase{name: bad.field + " " + bad.key, edits: key(bad.field, "us-east1", bad.key), field: bad.field + ".us-east1", says: "should match '^"})
+	}
+	return cases
 }
 
 // resourceGroupCases test the resource groups of Azure: one for all regions, or one for each.

@@ -23,5 +23,5 @@ import (
 
 // Cases returns the cases of this package, unsorted.
 func Cases() []fixture.Case {
-	return slices.Concat(basicCases(), listCases(), foreignCases(), copyCases(), volumeCases())
+	return slices.Concat(basicCases(), listCases(), foreignCases(), copyCases(), keyCases(), volumeCases())
 }

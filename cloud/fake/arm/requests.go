@@ -58,6 +58,9 @@ func (s *Server) put(r *http.Request, by caller, to target) answer {
 	if a, ok := s.authorizeLinks(r, by, to, in); !ok {
 		return a
 	}
+	if a, ok := checkSet(by, in); !ok {
+		return a
+	}
 	s.changes.Lock()
 	defer s.changes.Unlock()
 	if to.kind == kindDisks {

@@ -75,7 +75,11 @@ type kept struct {
 	PublicNetworkAccess string `json:"publicNetworkAccess"`
 }
 
-const platformKey = "EncryptionAtRestWithPlatformKey"
+// The types of encryption.
+const (
+	platformKey = "EncryptionAtRestWithPlatformKey"
+	customerKey = "EncryptionAtRestWithCustomerKey"
+)
 
 // The values of createOption that are served.
 const (
@@ -160,7 +164,7 @@ func encrypted(key string) *encryption {
 	if key == "" {
 		return &encryption{Type: platformKey}
 	}
-	return &encryption{Type: "EncryptionAtRestWithCustomerKey", DiskEncryptionSetID: key}
+	return &encryption{Type: customerKey, DiskEncryptionSetID: key}
 }
 
 func snapshotUID(s fake.Snapshot) string {

@@ -56,6 +56,26 @@ func checkZones(in resource) (answer, bool) {
 	return answer{}, true
 }
 
+// checkSet refuses a disk encryption set that is not in the subscription and region of what it encrypts:
+// https://learn.microsoft.com/azure/virtual-machines/disk-encryption#restrictions.
+func checkSet(by caller, in resource) (answer, bool) {
+	e := in.Properties.Encryption
+	if e == nil || e.DiskEncryptionSetID == "" {
+		return answer{}, true
+	}
+	at, exists := by.account.Sets[strings.ToLower(e.DiskEncryptionSetID)]
+	switch {
+	case e.Type != "" && e.Type != customerKey:
+		return refuse(http.StatusBadRequest, "InvalidParameter", "The value '%s' of parameter encryption.type is not valid with a disk encryption set.", e.Type), false
+	case by.account.Sets == nil:
+	case !exists:
+		return refuse(http.StatusNotFound, "NotFound", "DiskEncryptionSet %s is not found.", nameOf(e.DiskEncryptionSetID)), false
+	case at != region(in.Location):
+		return refuse(http.StatusBadRequest, "BadRequest", "The DiskEncryptionSet %s is in location '%s', the resource in '%s'.", nameOf(e.DiskEncryptionSetID), at, in.Location), false
+	}
+	return answer{}, true
+}
+
 func validName(name string) bool {
 	return name != "" && len(name) <= 80 && !strings.ContainsFunc(name, func(r rune) bool {
 		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("_.-", r)

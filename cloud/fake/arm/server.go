@@ -21,6 +21,9 @@ type Account struct {
 	Subscription, Tenant string
 	// Groups are the names of its resource groups.
 	Groups []string
+	// Sets are the regions of its disk encryption sets, by ID in lower case; nil has each that is
+	// named, in every region.
+	Sets map[string]string
 	// Roles has the role that the application has on each resource group, by the group's name in lower
 	// case; nil allows everything in all groups.
 	Roles map[string]*iam.Role

@@ -113,6 +113,17 @@ func keyARN(who caller, key string) string {
 	return fmt.Sprintf("arn:aws:kms:%s:%s:key/%s", who.region, who.account, strings.TrimPrefix(key, "alias/"))
 }
 
+// hasKey reports whether a key is in the region of a caller; without one, EBS has its own. EBS accepts
+// a request with another key, and does not carry it out:
+// https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_CopySnapshot.html.
+func (s *Server) hasKey(who caller, key string) bool {
+	if key == "" {
+		return true
+	}
+	arn := keyARN(who, key)
+	return strings.HasPrefix(arn, fmt.Sprintf("arn:aws:kms:%s:", who.region)) && (s.kms == nil || slices.Contains(s.kms, arn))
+}
+
 // mayUse reports whether a caller may use customer managed keys; it skips empty ones. EBS
 // accepts a request without that permission, and does not carry it out.
 func (s *Server) mayUse(who caller, keys ...string) bool {

@@ -29,6 +29,9 @@ type Options struct {
 	// can be taken.
 	Keys  []Key
 	Roles []Role
+	// KMSKeys are the ARNs of the keys of KMS, where an alias is that of the key of its name; nil
+	// has each that is named.
+	KMSKeys []string
 	// Limits holds the quotas of EC2; see DefaultLimits.
 	Limits Limits
 }
@@ -55,6 +58,7 @@ type Server struct {
 	cloud *fake.Cloud
 	clock clock.PassiveClock
 	roles []Role
+	kms   []string
 	log   iam.Log
 
 	// mu is held for a whole request, so that what is looked at and what is made
@@ -71,7 +75,7 @@ type Server struct {
 // New returns a server for a fake cloud.
 func New(fakeCloud *fake.Cloud, o Options) *Server {
 	s := &Server{
-		cloud: fakeCloud, clock: o.Clock, roles: o.Roles, limits: o.Limits,
+		cloud: fakeCloud, clock: o.Clock, roles: o.Roles, kms: o.KMSKeys, limits: o.Limits,
 		keys: map[string]principal{}, denied: map[string]bool{},
 		last: map[string]time.Time{}, tokens: map[string]tokenUse{},
 	}

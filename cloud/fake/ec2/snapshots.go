@@ -133,7 +133,7 @@ func (s *Server) copySnapshot(who caller, p *params) (answer, *fault) {
 	case s.limits.Copies > 0 && s.copies(who) >= s.limits.Copies:
 		return nil, invalid("ResourceLimitExceeded", fmt.Sprintf("Maximum of %d concurrent snapshot copies to a region exceeded", s.limits.Copies))
 	}
-	if !s.mayUse(who, source.KMSKey, key) {
+	if !s.mayUse(who, source.KMSKey, key) || !s.hasKey(who, key) {
 		s.cloud.FailNext("Given key ID is not accessible")
 	}
 	made := s.cloud.AddSnapshot(fake.Snapshot{

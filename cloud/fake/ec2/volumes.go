@@ -136,7 +136,7 @@ func (s *Server) createVolume(who caller, p *params) (answer, *fault) {
 		Tags: w.tags, Token: w.token, From: w.snapshot,
 	})
 	s.tokens[token] = tokenUse{request: request, volume: made}
-	if !s.mayUse(who, source.KMSKey, w.key) {
+	if !s.mayUse(who, source.KMSKey, w.key) || !s.hasKey(who, w.key) {
 		s.cloud.RemoveVolume(id)
 	}
 	return &volumeAnswer{volumeItem: describeVolume(made)}, nil

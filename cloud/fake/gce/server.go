@@ -28,6 +28,8 @@ type Options struct {
 	// ForgetFailed lets snapshots disappear when they fail, so that only the
 	// operation reports it.
 	ForgetFailed bool
+	// Keys are the keys of Cloud KMS that the service agent may use; nil allows each.
+	Keys []string
 	// Permissions lists what an identity may do in its projects; nil allows everything.
 	Permissions iam.Permissions
 }

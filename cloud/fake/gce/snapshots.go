@@ -5,6 +5,7 @@ import (
 	"hash/fnv"
 	"net/http"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -182,16 +183,36 @@ func (s *Server) takeSnapshot(r request, in snapshotBody, disk string) (any, err
 			Encrypted: true, KMSKey: source.KMSKey, Tags: in.Labels, Description: in.Description,
 			Locations: in.StorageLocations, Region: source.Region,
 		}
-		if in.EncryptionKey != nil {
-			snapshot.KMSKey = in.EncryptionKey.KMSKeyName
-		}
 		if len(snapshot.Locations) == 0 {
 			snapshot.Locations = []string{source.Region}
+		}
+		if in.EncryptionKey != nil {
+			if err := s.checkKey(in.EncryptionKey.KMSKeyName, source, snapshot.Locations[0]); err != nil {
+				return err
+			}
+			snapshot.KMSKey = in.EncryptionKey.KMSKeyName
 		}
 		made := s.cloud.AddSnapshot(snapshot)
 		op.targetID = numericID(id, made.Created)
 		return nil
 	})
+}
+
+// checkKey refuses a key for the snapshot of a disk that has none, one of another region, and one
+// that the service agent may not use:
+// https://cloud.google.com/compute/docs/disks/customer-managed-encryption.
+func (s *Server) checkKey(key string, source fake.Volume, location string) error {
+	_, rest, _ := strings.Cut(key, "/locations/")
+	at, _, _ := strings.Cut(rest, "/")
+	switch {
+	case source.KMSKey == "":
+		return invalid("Invalid value for field 'resource.snapshotEncryptionKey': ''. A snapshot of a disk without a customer managed key cannot have one.")
+	case at != location && strings.Contains(at, "-"):
+		return invalid("Invalid value for field 'resource.snapshotEncryptionKey.kmsKeyName': '%s'. The key is in location %s, the snapshot in %s.", key, at, location)
+	case s.options.Keys != nil && !slices.Contains(s.options.Keys, key):
+		return invalid("Cloud KMS error when using key %s: Permission 'cloudkms.cryptoKeyVersions.useToEncrypt' denied on resource '%s' (or it may not exist).", key, key)
+	}
+	return nil
 }
 
 // gone reports whether a snapshot failed and left its name.
