@@ -72,18 +72,56 @@ func (a *account) Preflight(ctx context.Context, _ cloud.Owner) ([]cloud.Permiss
 		}
 		checks = append(checks, check)
 	}
-	return append(checks, otherGroups()...), nil
+	set, err := a.checkSet(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return append(append(checks, otherGroups()...), set), nil
 }
+
+// checkSet reads the disk encryption set that the account has for the region. One of another region
+// is an error: copies with it would fail.
+func (a *account) checkSet(ctx context.Context) (cloud.PermissionCheck, error) {
+	check := cloud.PermissionCheck{Permission: permissionSets, Scope: "the resource groups of disk encryption sets", Unchecked: notNamed}
+	id := string(a.config.Spec.Azure.Keys[a.region])
+	if id == "" {
+		return check, nil
+	}
+	r, field := request{"Preflight", typeSets, "read"}, "spec.azure.keys."+a.region
+	where, err := a.locateID(r, typeSets, id)
+	if err != nil {
+		return check, err
+	}
+	check = cloud.PermissionCheck{Permission: permissionSets, Scope: "the set of " + field, By: "request"}
+	set, err := a.sets.Get(ctx, where.group, where.name, nil)
+	err = a.fail(r, err)
+	switch location := region(deref(set.Location)); {
+	case cloud.ClassOf(err) == cloud.ClassDenied:
+		return check, nil
+	case cloud.ClassOf(err) == cloud.ClassNotFound:
+		return check, r.refuse(cloud.ClassInvalid, codeOf(err), field+" is a disk encryption set that does not exist: set the ID of one in "+a.region)
+	case err != nil:
+		return check, err
+	case location != a.region:
+		return check, r.refuse(cloud.ClassInvalid, "OtherRegion", field+" is a disk encryption set in "+location+": set the ID of one in "+a.region)
+	}
+	check.Granted = true
+	return check, nil
+}
+
+const (
+	permissionSets = "Microsoft.Compute/diskEncryptionSets/read"
+	// notNamed is why permissions on a resource group are not checked.
+	notNamed = "the account does not name them"
+)
 
 // otherGroups returns the permissions that a session uses on resource groups that the account
 // does not name.
 func otherGroups() []cloud.PermissionCheck {
-	const disks, keys = "the resource groups of the clusters' disks", "the resource groups of disk encryption sets"
-	const reason = "the account does not name them"
+	const disks = "the resource groups of the clusters' disks"
 	return []cloud.PermissionCheck{
-		{Permission: "Microsoft.Compute/disks/read", Scope: disks, Unchecked: reason},
-		{Permission: "Microsoft.Compute/disks/beginGetAccess/action", Scope: disks, Unchecked: reason},
-		{Permission: "Microsoft.Compute/diskEncryptionSets/read", Scope: keys, Unchecked: reason},
+		{Permission: "Microsoft.Compute/disks/read", Scope: disks, Unchecked: notNamed},
+		{Permission: "Microsoft.Compute/disks/beginGetAccess/action", Scope: disks, Unchecked: notNamed},
 	}
 }
 

@@ -25,6 +25,7 @@ type account struct {
 	region       string
 	snapshots    *armcompute.SnapshotsClient
 	disks        *armcompute.DisksClient
+	sets         *armcompute.DiskEncryptionSetsClient
 	arm          *arm.Client
 	bearer       *identity.Bearer
 }
@@ -65,7 +66,7 @@ func Connect(_ context.Context, config cloud.Config) (cloud.Session, error) {
 	if err != nil {
 		return cloud.Session{}, invalid(config, "creating the client: %s", err)
 	}
-	a.snapshots, a.disks = factory.NewSnapshotsClient(), factory.NewDisksClient()
+	a.snapshots, a.disks, a.sets = factory.NewSnapshotsClient(), factory.NewDisksClient(), factory.NewDiskEncryptionSetsClient()
 	if a.arm, err = arm.NewClient("shopfleet", "v1.0.0", nil, options); err != nil {
 		return cloud.Session{}, invalid(config, "creating the client: %s", err)
 	}

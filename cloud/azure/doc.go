@@ -31,5 +31,5 @@
 //   - Only the operation reports why the creation of a snapshot failed, and it is not kept. The
 //     message refers to the activity log. Failed copies report the reason.
 //   - Preflight reads the permissions on the resource group of the account. Missing permissions on
-//     disks in other groups are found when a disk is read.
+//     disks in other groups are found when a disk is read. It reads the disk encryption set of the region.
 package azure

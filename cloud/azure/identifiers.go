@@ -15,6 +15,7 @@ import (
 const (
 	typeDisks     = "disks"
 	typeSnapshots = "snapshots"
+	typeSets      = "diskEncryptionSets"
 )
 
 // located represents the location of a resource: its group and its name in that group.

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/shopfleet/shopfleet/cloud"
+	"github.com/shopfleet/shopfleet/cloud/cloudtest"
 	"github.com/shopfleet/shopfleet/cloud/cloudtest/faults"
 	"github.com/shopfleet/shopfleet/cloud/fake/arm"
 )
@@ -43,7 +44,7 @@ func TestPreflight(t *testing.T) {
 	}
 	slices.Sort(missing)
 	slices.Sort(denied)
-	if diff := cmp.Diff(denied, missing); diff != "" || len(checks) != len(needed())+len(otherGroups()) {
+	if diff := cmp.Diff(denied, missing); diff != "" || len(checks) != len(needed())+len(otherGroups())+1 {
 		t.Errorf("missing of %d (-want +got):\n%s", len(checks), diff)
 	}
 
@@ -55,6 +56,51 @@ func TestPreflight(t *testing.T) {
 	err = session.Snapshots.DeleteSnapshot(t.Context(), made.Ref, cloud.Owner{Hub: "hub"})
 	if cloud.ClassOf(err) != cloud.ClassDenied || codeOf(err) != "Microsoft.Compute/snapshots/delete" {
 		t.Errorf("error %v, want class %q with the permission as code", err, cloud.ClassDenied)
+	}
+}
+
+// TestPreflightOfKeys checks the disk encryption set of a region before a copy needs it.
+func TestPreflightOfKeys(t *testing.T) {
+	t.Parallel()
+	const field = "spec.azure.keys.westeurope"
+	other := strings.Replace(set("eu"), accounts()[0].Subscription, accounts()[1].Subscription, 1)
+	for name, tt := range map[string]struct {
+		key    string
+		denied bool
+		want   cloud.PermissionCheck
+		says   string
+	}{
+		"none":        {"", false, cloud.PermissionCheck{Scope: "the resource groups of disk encryption sets", Unchecked: notNamed}, ""},
+		"there":       {set("eu"), false, cloud.PermissionCheck{Scope: "the set of " + field, Granted: true, By: "request"}, ""},
+		"denied":      {set("eu"), true, cloud.PermissionCheck{Scope: "the set of " + field, By: "request"}, ""},
+		"elsewhere":   {set("us"), false, cloud.PermissionCheck{}, field + " is a disk encryption set in eastus: set the ID of one in westeurope"},
+		"missing":     {set("gone"), false, cloud.PermissionCheck{}, field + " is a disk encryption set that does not exist: set the ID of one in westeurope"},
+		"of another":  {other, false, cloud.PermissionCheck{}, "is not in subscription"},
+		"not an ID":   {"eu", false, cloud.PermissionCheck{}, "is not of the form"},
+		"a disk's ID": {strings.Replace(set("eu"), typeSets, typeDisks, 1), false, cloud.PermissionCheck{}, "is not of the form"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			e := newTestEnv(t)
+			if tt.denied {
+				e.server.Deny(accounts()[0].Subscription, permissionSets)
+			}
+			session := e.connect(t, func(c *cloud.Config) { configure(c, cloudtest.Options{Region: 1, Key: tt.key}) })
+			checks, err := session.Access.Preflight(t.Context(), cloud.Owner{Hub: "hub"})
+			if tt.says != "" {
+				if cloud.ClassOf(err) != cloud.ClassInvalid || !strings.Contains(err.Error(), tt.says) {
+					t.Errorf("%v, want class %q and %q", err, cloud.ClassInvalid, tt.says)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			tt.want.Permission = permissionSets
+			if diff := cmp.Diff(tt.want, checks[len(checks)-1]); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
 	}
 }
 

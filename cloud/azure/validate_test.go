@@ -81,7 +81,7 @@ func route(ctx context.Context, q question) (understood, error) {
 	var server interface {
 		Do(*http.Request) (*http.Response, error)
 	}
-	client := map[string]string{typeSnapshots: "SnapshotsClient", typeDisks: "DisksClient"}[q.kind]
+	client := map[string]string{typeSnapshots: "SnapshotsClient", typeDisks: "DisksClient", typeSets: "DiskEncryptionSetsClient"}[q.kind]
 	method := map[string]string{http.MethodPut: "BeginCreateOrUpdate", http.MethodDelete: "BeginDelete", http.MethodGet: "Get"}[q.verb]
 	if q.verb == http.MethodGet && strings.HasSuffix(q.url.Path, "/"+q.kind) {
 		method = "NewListByResourceGroupPager"
@@ -91,6 +91,8 @@ func route(ctx context.Context, q question) (understood, error) {
 		server = armfake.NewSnapshotsServerTransport(snapshotsServer(&got))
 	case typeDisks:
 		server = armfake.NewDisksServerTransport(disksServer(&got))
+	case typeSets:
+		server = armfake.NewDiskEncryptionSetsServerTransport(setsServer(&got))
 	default:
 		return got, fmt.Errorf("nothing of ours is at %q", q.url.Path)
 	}
@@ -149,6 +151,16 @@ func disksServer(got *understood) *armfake.DisksServer {
 		BeginDelete: func(_ context.Context, group, name string, _ *armcompute.DisksClientBeginDeleteOptions) (out azfake.PollerResponder[armcompute.DisksClientDeleteResponse], _ azfake.ErrorResponder) {
 			*got = understood{group, name, nil}
 			out.SetTerminalResponse(http.StatusNoContent, armcompute.DisksClientDeleteResponse{}, nil)
+			return out, azfake.ErrorResponder{}
+		},
+	}
+}
+
+func setsServer(got *understood) *armfake.DiskEncryptionSetsServer {
+	return &armfake.DiskEncryptionSetsServer{
+		Get: func(_ context.Context, group, name string, _ *armcompute.DiskEncryptionSetsClientGetOptions) (out azfake.Responder[armcompute.DiskEncryptionSetsClientGetResponse], _ azfake.ErrorResponder) {
+			*got = understood{group, name, nil}
+			out.SetResponse(http.StatusOK, armcompute.DiskEncryptionSetsClientGetResponse{}, nil)
 			return out, azfake.ErrorResponder{}
 		},
 	}

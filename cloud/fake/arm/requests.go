@@ -21,6 +21,15 @@ func (s *Server) get(to target) answer {
 	return refuse(http.StatusNotFound, "ResourceNotFound", "The Resource 'Microsoft.Compute/%s/%s' under resource group '%s' was not found. For more details please go to https://aka.ms/ARMResourceNotFoundFix", to.kind, to.name, to.group)
 }
 
+// getSet reads a disk encryption set.
+func getSet(by caller, to target) answer {
+	at, exists := by.account.Sets[strings.ToLower(to.id())]
+	if !exists {
+		return refuse(http.StatusNotFound, "ResourceNotFound", "The Resource 'Microsoft.Compute/%s/%s' under resource group '%s' was not found.", to.kind, to.name, to.group)
+	}
+	return answer{status: http.StatusOK, body: map[string]any{"id": to.id(), "name": to.name, "type": "Microsoft.Compute/diskEncryptionSets", "location": at}}
+}
+
 // list returns a page of snapshots. The next page begins after the last ID of this one, so
 // that concurrent changes shift nothing.
 func (s *Server) list(r *http.Request, to target) answer {

@@ -51,6 +51,7 @@ const (
 	kindPermissions = "permissions"
 	kindDisks       = "disks"
 	kindSnapshots   = "snapshots"
+	kindSets        = "diskEncryptionSets"
 )
 
 // target represents the resource that a path names.
@@ -86,6 +87,8 @@ func parse(path string) (target, bool) {
 		to.kind, to.name = kindDisks, strings.Join(parts[1:], "")
 	case len(parts) <= 2 && strings.EqualFold(parts[0], kindSnapshots):
 		to.kind, to.name = kindSnapshots, strings.Join(parts[1:], "")
+	case len(parts) == 2 && strings.EqualFold(parts[0], kindSets):
+		to.kind, to.name = kindSets, parts[1]
 	default:
 		return target{}, false
 	}

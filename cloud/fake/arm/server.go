@@ -177,6 +177,9 @@ func (s *Server) serve(r *http.Request, by caller, to target) answer {
 	case to.name == "" && to.kind == kindSnapshots && r.Method == http.MethodGet:
 		return s.list(r, to)
 	case to.name == "":
+	case to.kind == kindSets && r.Method == http.MethodGet:
+		return getSet(by, to)
+	case to.kind == kindSets:
 	case r.Method == http.MethodGet:
 		return s.get(to)
 	case r.Method == http.MethodPut:
