@@ -2,6 +2,7 @@ package backup
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -34,7 +35,7 @@ func (acceptingWriter) Patch(context.Context, client.Object, client.Patch, ...cl
 	return nil
 }
 
-// regionalCopies answers requests for copies in one region.
+// regionalCopies answers requests for copies in one region. Deletions succeed.
 type regionalCopies struct {
 	cloud.Snapshots
 	region string
@@ -49,17 +50,27 @@ func (c regionalCopies) EnsureCopy(context.Context, cloud.CopySpec) (cloud.Snaps
 	return cloud.Snapshot{Ref: cloud.SnapshotRef{Region: c.region, ID: "snap-" + c.region}, State: c.state, Message: "internal error"}, nil
 }
 
+func (regionalCopies) DeleteSnapshot(context.Context, cloud.SnapshotRef, cloud.Owner) error {
+	return nil
+}
+
 // newCopying returns a pass over a Backup whose snapshot is ready and should be copied to us-1 and us-2.
 // us-1 gives the answer, and us-2 copies.
 func newCopying(answer regionalCopies) *work {
+	return newCopyingIn(func(region string) cloud.Snapshots {
+		if region != "us-1" {
+			return regionalCopies{region: region, state: cloud.StateReady}
+		}
+		answer.region = region
+		return answer
+	})
+}
+
+// newCopyingIn returns the same, where a function has the snapshots of each region.
+func newCopyingIn(snapshots func(region string) cloud.Snapshots) *work {
 	w := newWork(emptyHub{}, nil)
 	w.options.Accounts = accounts.New(accounts.Options{Registry: cloud.Registry{v1.ProviderAWS: func(_ context.Context, c cloud.Config) (cloud.Session, error) {
-		copies := answer
-		if c.Region != "us-1" {
-			copies = regionalCopies{state: cloud.StateReady}
-		}
-		copies.region = c.Region
-		return cloud.Session{Snapshots: copies}, nil
+		return cloud.Session{Snapshots: snapshots(c.Region)}, nil
 	}}})
 	w.options.Accounts.Set("prod", v1.CloudAccountSpec{Provider: v1.ProviderAWS, Regions: []string{"eu-1", "us-1", "us-2"}}, nil)
 	w.backup.Spec.Method, w.backup.Spec.CopyToRegions = v1.BackupSnapshot, []string{"us-1", "us-2", "eu-1"}
@@ -127,6 +138,109 @@ func TestACopyFailsAlone(t *testing.T) {
 			}
 			if c := s.Snapshots[0].Copies; len(c) != 2 || c[1].State != string(cloud.StateReady) {
 				t.Errorf("copies %+v, want that of us-2 ready", c)
+			}
+		})
+	}
+}
+
+// attempts answers requests for copies as a provider does that loses what it accepted.
+type attempts struct {
+	regionalCopies
+	// lost is for each attempt how it is lost; attempts without are ready.
+	lost []string
+	// undeletable is the error of deletions.
+	undeletable error
+	// asked is how often an attempt was requested, and deleted are the IDs of deletions.
+	asked   map[int]int
+	deleted []string
+}
+
+// EnsureCopy shows a copy from its request on. One that disappears is there once.
+func (a *attempts) EnsureCopy(_ context.Context, spec cloud.CopySpec) (cloud.Snapshot, error) {
+	lost := ""
+	if spec.Attempt < len(a.lost) {
+		lost = a.lost[spec.Attempt]
+	}
+	first := a.asked[spec.Attempt] == 0
+	if first && !spec.MaySend || !first && lost == "disappears" {
+		return cloud.Snapshot{}, &cloud.Error{Class: cloud.ClassAmbiguous, Code: "NotVisible"}
+	}
+	if spec.MaySend {
+		a.asked[spec.Attempt]++
+	}
+	made := cloud.Snapshot{Ref: cloud.SnapshotRef{Region: "us-1", ID: fmt.Sprintf("snap-us-1-%d", spec.Attempt)}, State: cloud.StateReady}
+	switch {
+	case lost != "" && first:
+		made.State = cloud.StateCreating
+	case lost == "fails":
+		made.State, made.Message = cloud.StateFailed, "internal error"
+	}
+	return made, nil
+}
+
+func (a *attempts) GetSnapshot(context.Context, cloud.SnapshotRef) (cloud.Snapshot, error) {
+	return cloud.Snapshot{}, &cloud.Error{Class: cloud.ClassNotFound}
+}
+
+func (a *attempts) DeleteSnapshot(_ context.Context, ref cloud.SnapshotRef, owner cloud.Owner) error {
+	if a.undeletable == nil && owner.Hub != "" {
+		a.deleted = append(a.deleted, ref.ID)
+	}
+	return a.undeletable
+}
+
+// TestALostCopyIsBegunAnew checks that a copy that the provider lost is requested again under another name, so many
+// times and not more, and that nothing is left of it.
+func TestALostCopyIsBegunAnew(t *testing.T) {
+	t.Parallel()
+	const first, second, third = "snap-us-1-0", "snap-us-1-1", "snap-us-1-2"
+	for name, tt := range map[string]struct {
+		lost    []string
+		denied  bool
+		id      string
+		phase   v1.BackupPhase
+		deleted []string
+	}{
+		"never":                       {id: first, phase: v1.BackupCompleted},
+		"it fails":                    {lost: []string{"fails"}, id: second, phase: v1.BackupCompleted, deleted: []string{first}},
+		"it fails and stays":          {lost: []string{"fails"}, denied: true, id: second, phase: v1.BackupCompleted},
+		"it disappears":               {lost: []string{"disappears"}, id: second, phase: v1.BackupCompleted},
+		"it disappears and fails":     {lost: []string{"disappears", "fails"}, id: third, phase: v1.BackupCompleted, deleted: []string{second}},
+		"it fails each time":          {lost: []string{"fails", "fails", "fails"}, phase: v1.BackupPartiallyCompleted, deleted: []string{first, second, third}},
+		"it disappears each time":     {lost: []string{"disappears", "disappears", "disappears"}, phase: v1.BackupPartiallyCompleted},
+		"it fails once more than may": {lost: []string{"fails", "fails", "fails", "fails"}, phase: v1.BackupPartiallyCompleted, deleted: []string{first, second, third}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			provider := &attempts{lost: tt.lost, asked: map[int]int{}}
+			if tt.denied {
+				provider.undeletable = &cloud.Error{Class: cloud.ClassDenied}
+			}
+			w := newCopyingIn(func(region string) cloud.Snapshots {
+				if region == "us-1" {
+					return provider
+				}
+				return regionalCopies{region: region, state: cloud.StateReady}
+			})
+			for range 5 * maxAttempts {
+				w.now = w.now.Add(cloud.VisibilityWindow)
+				w.options.Clock = testclock.NewFakeClock(w.now)
+				result, err := w.makeCopies(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				w.conclude(result)
+			}
+			if c := w.backup.Status.Snapshots[0].Copies[0]; c.ID != tt.id || w.backup.Status.Phase != tt.phase {
+				t.Errorf("copy %q in phase %s (%s), want %q in phase %s", c.ID, w.backup.Status.Phase, c.Message, tt.id, tt.phase)
+			}
+			if diff := cmp.Diff(tt.deleted, provider.deleted); diff != "" {
+				t.Errorf("deleted (-want +got):\n%s", diff)
+			}
+			for n, times := range provider.asked {
+				if times != 1 || n >= maxAttempts {
+					t.Errorf("attempt %d was requested %d times", n, times)
+				}
 			}
 		})
 	}

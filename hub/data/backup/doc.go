@@ -41,6 +41,9 @@
 //     nothing of that.
 //   - A pass that requests snapshots, or the Job that sends a dump, writes the status at most
 //     twice: the intent before, the response after. All other passes write at most once.
+//   - A snapshot or copy that fails is deleted and requested again under another name, three times in
+//     all. So is a copy that disappears while it is made; a snapshot that does would be of another
+//     point in time, and fails the Backup.
 //   - A database is not held while its snapshot is taken: both engines recover from any
 //     moment of their volume. PostgreSQL writes a checkpoint before each request, so that
 //     recovery is short; the pass waits for it, for half a minute at most.

@@ -22,7 +22,7 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/runtime/podexec"
 )
 
-// maxAttempts bounds the requests for a snapshot that fails after the provider accepted it.
+// maxAttempts bounds the attempts at a snapshot that fails, or a copy that disappears, after the provider accepted it.
 const maxAttempts = 3
 
 const (
@@ -186,7 +186,7 @@ func (w *work) observeSnapshot(ctx context.Context, session cloud.Session, c *v1
 		return result
 	}
 	duplicates := w.removeDuplicates(ctx, session, found)
-	if result := w.recordSnapshot(c, found); result.Stops() {
+	if result := w.recordSnapshot(ctx, session, c, found); result.Stops() {
 		return result
 	}
 	if duplicates != nil {
@@ -204,12 +204,15 @@ func (w *work) mayHaveDuplicates(c *v1.CloudSnapshot) bool {
 	return c.Requests > 1 && c.SentTime != nil && w.now.Sub(c.SentTime.Time) < w.options.Waits.Scaled(duplicateWindow)
 }
 
-// readByID reads a snapshot whose ID is recorded and whose name was not found.
+// readByID reads a snapshot whose ID is recorded and whose name was not found. A copy that is gone
+// is begun anew; a snapshot of the volume would have another point in time.
 func (w *work) readByID(ctx context.Context, session cloud.Session, c *v1.CloudSnapshot) steps.Result {
 	found, err := session.Snapshots.GetSnapshot(ctx, cloud.SnapshotRef{Region: c.Region, ID: c.ID})
 	switch {
 	case cloud.ClassOf(err) == cloud.ClassNotFound && !intentOf(c).MaySend(w.now):
 		return steps.Result{} // It may not be shown yet.
+	case cloud.ClassOf(err) == cloud.ClassNotFound && w.isCopy(c):
+		return w.beginAnew(c, "it was deleted while it was made")
 	case cloud.ClassOf(err) == cloud.ClassNotFound:
 		c.State, c.Message = "", "it is not there any more"
 		return steps.Fail(v1.ReasonSnapshotMissing, "the snapshot in %s was deleted while it was made", c.Region)
@@ -218,38 +221,50 @@ func (w *work) readByID(ctx context.Context, session cloud.Session, c *v1.CloudS
 	case !w.owner().Owns(found.Tags):
 		return steps.Fail(v1.ReasonSnapshotForeign, "the hub's tags were removed from the snapshot in %s, which is neither used nor deleted: make another Backup", c.Region)
 	}
-	return w.recordSnapshot(c, found)
+	return w.recordSnapshot(ctx, session, c, found)
 }
 
-// recordSnapshot records the observed state of a snapshot.
-func (w *work) recordSnapshot(c *v1.CloudSnapshot, found cloud.Snapshot) steps.Result {
+// recordSnapshot records the observed state of a snapshot. One that failed is deleted. If that does
+// not succeed, deleteEarlier deletes it with the Backup.
+func (w *work) recordSnapshot(ctx context.Context, session cloud.Session, c *v1.CloudSnapshot, found cloud.Snapshot) steps.Result {
 	if found.State == cloud.StateFailed {
-		c.ID, c.State, c.Progress, c.Message = "", "", 0, v1.Excerpt(found.Message, steps.MaxMessage)
-		c.Requests = 0 // The next attempt has a name of its own.
-		if c.Attempt++; c.Attempt >= maxAttempts {
-			c.State = string(cloud.StateFailed)
-			return steps.Fail(v1.ReasonSnapshotFailed, "the provider gave up on the snapshot in %s: %s", c.Region, v1.Excerpt(found.Message, steps.MaxMessage))
+		if err := session.Snapshots.DeleteSnapshot(ctx, found.Ref, w.owner()); err != nil {
+			log.FromContext(ctx).Info("Failed snapshot was not deleted", "snapshot", found.Ref.ID, "region", c.Region, "cause", err.Error())
 		}
-		return steps.RetryAfter(steps.Transient, v1.ReasonRetrying, "the provider gave up on the snapshot in %s; asking again", c.Region)
+		return w.beginAnew(c, found.Message)
 	}
 	c.ID, c.State, c.Message = found.Ref.ID, string(found.State), ""
 	c.Progress = int32(min(max(found.Progress, 0), 100)) / 10 * 10 // In tenths: each change is a write.
-	if !found.TakenAt.IsZero() && found.State != cloud.StateCreating {
+	// The backup's point in time is that of the last of its own volumes. Copies do not count: their
+	// data is older than their snapshot times.
+	if !found.TakenAt.IsZero() && found.State != cloud.StateCreating && !w.isCopy(c) {
 		if at := v1.Seconds(found.TakenAt); w.backup.Status.SnapshotTime == nil || w.backup.Status.SnapshotTime.Before(at) {
-			w.takenAt(c, at)
+			w.backup.Status.SnapshotTime = at
 		}
 	}
 	return steps.Result{}
 }
 
-// takenAt sets the backup's point in time to the snapshot time of the last of its own volumes.
-// Copies do not count: their data is older than their snapshot times.
-func (w *work) takenAt(c *v1.CloudSnapshot, at *metav1.Time) {
+// beginAnew begins another attempt at a snapshot that the provider lost, which has a name of its
+// own, and gives up after the last one.
+func (w *work) beginAnew(c *v1.CloudSnapshot, why string) steps.Result {
+	c.ID, c.State, c.Progress, c.Message = "", "", 0, v1.Excerpt(why, steps.MaxMessage)
+	c.Requests, c.SentTime = 0, nil
+	if c.Attempt++; c.Attempt >= maxAttempts {
+		c.State = string(cloud.StateFailed)
+		return steps.Fail(v1.ReasonSnapshotFailed, "the provider gave up on the snapshot in %s: %s", c.Region, c.Message)
+	}
+	return steps.RetryAfter(steps.Transient, v1.ReasonRetrying, "the provider gave up on the snapshot in %s; asking again", c.Region)
+}
+
+// isCopy reports whether an entry of the status is a copy, and not a snapshot of a volume.
+func (w *work) isCopy(c *v1.CloudSnapshot) bool {
 	for i := range w.backup.Status.Snapshots {
 		if &w.backup.Status.Snapshots[i].CloudSnapshot == c {
-			w.backup.Status.SnapshotTime = at
+			return false
 		}
 	}
+	return true
 }
 
 // recordTaken sets the time of a backup whose provider reports none.
