@@ -11,6 +11,7 @@
 //   - Config configures both. A Connect of package cloud/aws, gcp or azure creates a Session,
 //     an OpenBucket of package cloud/aws/objectstore and its siblings creates an ObjectStore. Registry
 //     and Buckets map providers to these functions.
+//   - WithDeletion and WithBucketDeletion let another identity delete, if the account names one.
 //   - Error carries a Class, on which callers decide, and the provider's message for users.
 //   - Name and Tags are deterministic: a restarted hub, or a second leader, computes the same
 //     names for the same objects.

@@ -77,6 +77,8 @@ type PermissionCheck struct {
 	By string
 	// Unchecked is the reason why there is no result.
 	Unchecked string
+	// Deletion is set if deletions of snapshots need it, and nothing else does.
+	Deletion bool
 }
 
 // VolumeRef identifies a volume.

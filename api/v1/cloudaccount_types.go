@@ -54,6 +54,11 @@ type CloudAccountList struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.objectStorage) || (self.provider == 'aws') == has(self.objectStorage.region)",fieldPath=".objectStorage.region",message="objectStorage.region must be set when provider is aws, and only then"
 // +kubebuilder:validation:XValidation:rule="!has(self.objectStorage) || (self.provider == 'azure') == has(self.objectStorage.storageAccount)",fieldPath=".objectStorage.storageAccount",message="objectStorage.storageAccount must be set when provider is azure, and only then"
 // +kubebuilder:validation:XValidation:rule="!has(self.azure) || !has(self.regions) || self.azure.resourceGroups.size() < 2 || self.regions.all(r, r in self.azure.resourceGroups)",fieldPath=".azure.resourceGroups",message="azure.resourceGroups must have an entry for each of regions, or one entry for all"
+// +kubebuilder:validation:XValidation:rule="!has(self.deletion) || (self.provider == 'aws') == has(self.deletion.roleARN)",fieldPath=".deletion.roleARN",message="deletion.roleARN must be set when provider is aws, and only then"
+// +kubebuilder:validation:XValidation:rule="!has(self.deletion) || (self.provider == 'gcp') == has(self.deletion.serviceAccount)",fieldPath=".deletion.serviceAccount",message="deletion.serviceAccount must be set when provider is gcp, and only then"
+// +kubebuilder:validation:XValidation:rule="!has(self.deletion) || (self.provider == 'azure') == has(self.deletion.clientID)",fieldPath=".deletion.clientID",message="deletion.clientID must be set when provider is azure, and only then"
+// +kubebuilder:validation:XValidation:rule="!has(self.deletion) || self.provider == 'aws' || self.credentials.type == 'Federated'",fieldPath=".deletion",message="deletion needs credentials.type Federated on gcp and azure: the hub's token is exchanged for that identity"
+// +kubebuilder:validation:XValidation:rule="!has(self.deletion) || !((has(self.aws) && has(self.aws.roleARN) && has(self.deletion.roleARN) && self.aws.roleARN == self.deletion.roleARN) || (has(self.gcp) && has(self.gcp.serviceAccount) && has(self.deletion.serviceAccount) && self.gcp.serviceAccount == self.deletion.serviceAccount) || (has(self.azure) && has(self.azure.clientID) && has(self.deletion.clientID) && self.azure.clientID == self.deletion.clientID))",fieldPath=".deletion",message="deletion must be another identity than that of the account: remove it to use one for all"
 type CloudAccountSpec struct {
 	// provider is the cloud provider: aws, gcp or azure. It cannot be changed.
 	// +required
@@ -77,6 +82,11 @@ type CloudAccountSpec struct {
 	// forbidden.
 	// +optional
 	Azure *AzureAccount `json:"azure,omitempty"`
+
+	// deletion is the identity that deletes snapshots and dumps, so that the one of credentials
+	// needs no permission to. Absent: the identity of credentials.
+	// +optional
+	Deletion *DeletionIdentity `json:"deletion,omitempty"`
 
 	// regions lists the regions that may be used. Backups of members in other regions, and
 	// copies to other regions, are refused. Absent: all regions. At most 50, of 1 to 63
@@ -137,6 +147,50 @@ type CloudCredentials struct {
 	// the Secret takes effect at once.
 	// +optional
 	SecretRef *LocalSecretReference `json:"secretRef,omitempty"`
+}
+
+// DeletionIdentity is the identity of the hub for deletions. It is reached as that of the account is.
+type DeletionIdentity struct {
+	// roleARN is the role to assume on aws, in place of aws.roleARN and with the same external
+	// ID. Required when provider is aws, else forbidden. At most 2048 characters.
+	// +optional
+	// +kubebuilder:validation:MaxLength=2048
+	// +kubebuilder:validation:Pattern=`^arn:aws[a-z-]*:iam::[0-9]{12}:role/[A-Za-z0-9_+=,.@/-]+$`
+	RoleARN string `json:"roleARN,omitempty"`
+
+	// serviceAccount is the e-mail address of the service account to impersonate on gcp, in
+	// place of gcp.serviceAccount. Required when provider is gcp, else forbidden. At most 128
+	// characters.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	// +kubebuilder:validation:Pattern=`^[a-z0-9-]+@[a-z0-9.-]+\.gserviceaccount\.com$`
+	ServiceAccount string `json:"serviceAccount,omitempty"`
+
+	// clientID is the UUID of the application or managed identity on azure, in place of
+	// azure.clientID and in the same directory. Required when provider is azure, else forbidden.
+	// +optional
+	// +kubebuilder:validation:MaxLength=36
+	// +kubebuilder:validation:Pattern=`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`
+	ClientID string `json:"clientID,omitempty"`
+}
+
+// ForDeletion returns the spec with the identity for deletions as that of the account. Without one
+// it returns a copy.
+func (s *CloudAccountSpec) ForDeletion() CloudAccountSpec {
+	out := *s.DeepCopy()
+	if s.Deletion == nil {
+		return out
+	}
+	out.Deletion = nil
+	switch {
+	case out.AWS != nil:
+		out.AWS.RoleARN = s.Deletion.RoleARN
+	case out.GCP != nil:
+		out.GCP.ServiceAccount = s.Deletion.ServiceAccount
+	case out.Azure != nil:
+		out.Azure.ClientID = s.Deletion.ClientID
+	}
+	return out
 }
 
 // AWSAccount is an account of Amazon Web Services.

@@ -50,7 +50,7 @@ func needed() []cloud.PermissionCheck {
 	return []cloud.PermissionCheck{
 		{Permission: "ec2:DescribeVolumes"}, {Permission: "ec2:DescribeSnapshots"},
 		{Permission: "ec2:CreateSnapshot", Unchecked: noVolume}, {Permission: "ec2:CreateTags", Unchecked: noVolume},
-		{Permission: "ec2:CopySnapshot", Unchecked: noSnapshot}, {Permission: "ec2:DeleteSnapshot", Unchecked: noSnapshot},
+		{Permission: "ec2:CopySnapshot", Unchecked: noSnapshot}, {Permission: "ec2:DeleteSnapshot", Unchecked: noSnapshot, Deletion: true},
 		{Permission: "ec2:CreateVolume", Unchecked: noSnapshot}, {Permission: "ec2:DeleteVolume", Unchecked: noRestored},
 	}
 }
@@ -144,6 +144,7 @@ func (p *preflight) checks(keys bool) []cloud.PermissionCheck {
 	out := make([]cloud.PermissionCheck, 0, len(needed())+1)
 	for _, check := range needed() {
 		if result, made := p.results[check.Permission]; made {
+			result.Deletion = check.Deletion
 			check = result
 		}
 		out = append(out, check)

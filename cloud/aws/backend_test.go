@@ -31,9 +31,12 @@ const (
 	otherKeyID, otherKey  = "AKIDOTHER", "theirs/with+signs"
 	// theirKeyID is the access key of another hub in the first account.
 	theirKeyID, theirKey = "AKIDTHEIRS", "another/with+signs"
-	allKeys              = "arn:aws:kms:*:" + account + ":key/*"
-	keyHere, keyThere    = "arn:aws:kms:" + here + ":" + account + ":key/7", "arn:aws:kms:" + there + ":" + account + ":key/7"
-	gib                  = int64(1) << 30
+	// writingKeyID is the access key of the hub's identity that does not delete, deletionRole the role that does.
+	writingKeyID, writingKey = "AKIDWRITING", "writing/with+signs"
+	deletionRole             = "arn:aws:iam::" + account + ":role/deletion"
+	allKeys                  = "arn:aws:kms:*:" + account + ":key/*"
+	keyHere, keyThere        = "arn:aws:kms:" + here + ":" + account + ":key/7", "arn:aws:kms:" + there + ":" + account + ":key/7"
+	gib                      = int64(1) << 30
 )
 
 // testEnv is a fake EC2 with a client for it.
@@ -66,6 +69,22 @@ func documented(t testing.TB, hub, keys string) *iam.Policy {
 	return iam.Join(policy, ofKeys)
 }
 
+// separate returns the documented policies of a hub with two identities: of that which does not delete, and of the other.
+func separate(t testing.TB) (writing, deletion *iam.Policy) {
+	t.Helper()
+	page, err := iam.Read("../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if writing, err = page.AWSWriting(cloudtest.HubUID); err != nil {
+		t.Fatal(err)
+	}
+	if deletion, err = page.AWSDeletion(cloudtest.HubUID); err != nil {
+		t.Fatal(err)
+	}
+	return writing, deletion
+}
+
 func newTestEnv(t testing.TB, roles ...ec2.Role) *testEnv {
 	t.Helper()
 	return newTestEnvAt(t, time.Date(2026, 3, 1, 2, 0, 0, 0, time.UTC), roles...)
@@ -78,6 +97,8 @@ func newTestEnvAt(t testing.TB, began time.Time, roles ...ec2.Role) *testEnv {
 	for i := range roles {
 		roles[i].Policy = ours
 	}
+	writing, deletion := separate(t)
+	roles = append(roles, ec2.Role{ARN: deletionRole, Policy: deletion})
 	clock := testclock.NewFakeClock(began)
 	fakeCloud := fake.NewCloud(clock)
 	return &testEnv{clock: clock, cloud: fakeCloud, script: &faults.Script{}, server: ec2.New(fakeCloud, ec2.Options{
@@ -85,6 +106,7 @@ func newTestEnvAt(t testing.TB, began time.Time, roles ...ec2.Role) *testEnv {
 		Keys: []ec2.Key{
 			{ID: keyID, Secret: key, Account: account, Name: "shopfleet", Policy: ours},
 			{ID: otherKeyID, Secret: otherKey, Account: otherAccount, Name: "other", Policy: ours},
+			{ID: writingKeyID, Secret: writingKey, Account: account, Name: "writing", Policy: writing},
 			{ID: theirKeyID, Secret: theirKey, Account: account, Name: "theirs", Policy: documented(t, cloudtest.OtherHubUID, allKeys)},
 		},
 	})}
@@ -108,7 +130,7 @@ func (e *testEnv) config() cloud.Config {
 
 func connect(t testing.TB, config cloud.Config) cloud.Session {
 	t.Helper()
-	session, err := aws.Connect(t.Context(), config)
+	session, err := cloud.WithDeletion(aws.Connect)(t.Context(), config)
 	if err != nil {
 		t.Fatalf("connecting: %v", err)
 	}
@@ -125,6 +147,12 @@ func (e *testEnv) session(t testing.TB, o cloudtest.Options) cloud.Session {
 	if o.OtherAccount {
 		config.Spec.AWS.AccountID = otherAccount
 		config.Secret = map[string][]byte{"accessKeyID": []byte(otherKeyID), "secretAccessKey": []byte(otherKey)}
+	}
+	if o.Writing || o.Deletion {
+		config.Secret = map[string][]byte{"accessKeyID": []byte(writingKeyID), "secretAccessKey": []byte(writingKey)}
+	}
+	if o.Deletion {
+		config.Spec.Deletion = &v1.DeletionIdentity{RoleARN: deletionRole}
 	}
 	if o.OtherHub {
 		config.Secret = map[string][]byte{"accessKeyID": []byte(theirKeyID), "secretAccessKey": []byte(theirKey)}
@@ -181,7 +209,7 @@ func (e *testEnv) backend(m *model) *cloudtest.Backend {
 		ClassVolume:        cloud.Volume{Type: "gp3", IOPS: 6000, Throughput: 250, Encrypted: true},
 		Keys:               &cloudtest.Keys{Disk: keyHere, Copy: keyThere, Wrong: map[string]string{"of the other region": keyHere, "missing": "alias/missing"}},
 		Refused:            e.server.Refused,
-		Secrets:            []string{key, otherKey, theirKey, keyID, otherKeyID, theirKeyID, "X-Amz-Signature", "Signature="},
+		Secrets:            []string{key, otherKey, theirKey, keyID, otherKeyID, theirKeyID, writingKey, writingKeyID, "X-Amz-Signature", "Signature="},
 		ValidateSkipReason: noOracle,
 		Unsupported:        map[int]string{16: "EBS snapshots live in one region: they are copied (case 15)"},
 	}

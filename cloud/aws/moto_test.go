@@ -163,6 +163,7 @@ func beyondMoto() map[int]string {
 		46: "moto evaluates no conditions on tags",
 		47: "moto does not encrypt copies with the key of the request",
 		48: "moto looks at no keys",
+		49: "moto has no policies here",
 	}
 	for _, number := range []int{21, 22, 23, 24, 26, 27, 28, 35, 36, 39, 40, 41, 45} {
 		out[number] = "what goes wrong here is our script's doing and not moto's, which takes a minute to be asked so often"

@@ -66,7 +66,7 @@ func (a *account) Preflight(ctx context.Context, _ cloud.Owner) ([]cloud.Permiss
 	}
 	checks := make([]cloud.PermissionCheck, 0, len(needed())+len(otherGroups()))
 	for _, action := range needed() {
-		check := cloud.PermissionCheck{Permission: action, By: "role assignments of the resource group"}
+		check := cloud.PermissionCheck{Permission: action, By: "role assignments of the resource group", Deletion: action == "Microsoft.Compute/snapshots/delete"}
 		for _, p := range granted {
 			check.Granted = check.Granted || p.allows(action)
 		}

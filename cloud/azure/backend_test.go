@@ -27,7 +27,9 @@ const (
 	keyGroup    = "shop-keys"
 	goodPhrase  = "s3cr~et.VALUE"
 	wrongPhrase = "wr0ng~VALUE"
-	subject     = "system:serviceaccount:shopfleet-system:shopfleet-hub"
+	// deletionID is the application that deletes, and writingID the one that does not.
+	deletionID, writingID = "44444440-0000-4000-8000-000000000000", "55555550-0000-4000-8000-000000000000"
+	subject               = "system:serviceaccount:shopfleet-system:shopfleet-hub"
 )
 
 func accounts() []arm.Account {
@@ -64,6 +66,25 @@ func documented(t testing.TB) map[string]*iam.Role {
 	return out
 }
 
+// separate returns the applications of a hub with two identities, with the documented roles.
+func separate(t testing.TB) []arm.Application {
+	t.Helper()
+	page, err := iam.Read("../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := []arm.Application{{ClientID: writingID, Roles: documented(t)}, {ClientID: deletionID, Roles: map[string]*iam.Role{nodeGroup: {}, keyGroup: {}}}}
+	for _, group := range []string{hubGroup, hubGroupEU} {
+		if out[0].Roles[group], err = page.AzureWriting(); err != nil {
+			t.Fatal(err)
+		}
+		if out[1].Roles[group], err = page.AzureDeletion(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return out
+}
+
 // testEnv is a fake of the service with a script in front of it.
 type testEnv struct {
 	clock  *testclock.FakeClock
@@ -91,6 +112,7 @@ func newTestEnvAt(t testing.TB, roles map[string]*iam.Role, began time.Time) *te
 	for i := range known {
 		known[i].Roles = roles
 	}
+	known[0].Others = separate(t)
 	e := &testEnv{clock: testclock.NewFakeClock(began), script: &faults.Script{}}
 	e.cloud = fake.NewCloud(e.clock)
 	e.server = arm.New(e.cloud, arm.Options{Clock: e.clock, Accounts: known})
@@ -152,7 +174,7 @@ func (e *testEnv) connect(t testing.TB, change func(*cloud.Config)) cloud.Sessio
 	if change != nil {
 		change(&config)
 	}
-	session, err := Connect(t.Context(), config)
+	session, err := cloud.WithDeletion(Connect)(t.Context(), config)
 	if err != nil {
 		t.Fatalf("connecting: %v", err)
 	}
@@ -244,6 +266,12 @@ func configure(c *cloud.Config, o cloudtest.Options) {
 	}
 	if o.Region == 1 {
 		c.Region = "westeurope"
+	}
+	if o.Writing || o.Deletion {
+		c.Spec.Azure.ClientID = writingID
+	}
+	if o.Deletion {
+		c.Spec.Deletion = &v1.DeletionIdentity{ClientID: deletionID}
 	}
 	if o.OtherAccount {
 		other := accounts()[1]

@@ -53,7 +53,7 @@ func newBackend(t testing.TB, rules fake.Rules) *cloudtest.Backend {
 		Class:              map[string]string{"type": "fast", "iops": "4000", "throughput": "250", "encrypted": "true"},
 		ClassVolume:        cloud.Volume{Type: "fast", IOPS: 4000, Throughput: 250, Encrypted: true},
 		ValidateSkipReason: "it sends no HTTP requests",
-		Unsupported:        map[int]string{16: "snapshots have a region, and are copied: see case 15", 46: noPermissions, 47: noKeys, 48: noKeys},
+		Unsupported:        map[int]string{16: "snapshots have a region, and are copied: see case 15", 46: noPermissions, 47: noKeys, 48: noKeys, 49: noPermissions},
 	}
 	b.Connect = func(_ testing.TB, o cloudtest.Options) cloud.Session {
 		account := "first"
@@ -72,7 +72,7 @@ func newBackend(t testing.TB, rules fake.Rules) *cloudtest.Backend {
 	}
 	if rules.Locations {
 		none := "snapshots are global: see case 16"
-		b.Unsupported = map[int]string{15: none, 33: none, 46: noPermissions, 47: noKeys, 48: noKeys}
+		b.Unsupported = map[int]string{15: none, 33: none, 46: noPermissions, 47: noKeys, 48: noKeys, 49: noPermissions}
 	}
 	if !rules.UniqueNames {
 		b.Double = func(t testing.TB, id string) cloud.SnapshotRef {

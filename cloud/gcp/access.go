@@ -71,6 +71,9 @@ func (a access) Preflight(ctx context.Context, _ cloud.Owner) ([]cloud.Permissio
 	if err != nil {
 		return nil, err
 	}
+	for i := range checks {
+		checks[i].Deletion = checks[i].Permission == "compute.snapshots.delete"
+	}
 	zone, err := a.zone(ctx)
 	listed := cloud.PermissionCheck{Permission: "compute.zones.list", By: byRequest, Granted: err == nil}
 	switch {

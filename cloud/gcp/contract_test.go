@@ -2,6 +2,7 @@ package gcp
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -46,8 +47,11 @@ func discover(t testing.TB) *googleapi.API {
 const (
 	project = "shop-prod"
 	email   = "hub@shop-prod.iam.gserviceaccount.com"
-	region  = "europe-west1"
-	zone    = "europe-west1-b"
+	// deletion is the service account that deletes, and writing the one that does not.
+	deletion, writing = "deletion@shop-prod.iam.gserviceaccount.com", "writing@shop-prod.iam.gserviceaccount.com"
+	provider          = "projects/4711/locations/global/workloadIdentityPools/fleet/providers/hub-oidc"
+	region            = "europe-west1"
+	zone              = "europe-west1-b"
 	// ring is the path of the keys of a location.
 	ring = "projects/" + project + "/locations/%s/keyRings/shop/cryptoKeys/%s"
 	// elsewhere is the address of the token service in a key that was made before the server.
@@ -105,8 +109,12 @@ func newTestEnv(t testing.TB, api *googleapi.API, k keys, options gce.Options) *
 	if options.Permissions == nil {
 		options.Permissions = documented(t)
 	}
+	options.Roles = separate(t)
 	fakeCloud := fake.NewCloud(clock)
 	server := gce.New(fakeCloud, options)
+	server.AddSubject("//iam.googleapis.com/"+provider, "hub-token")
+	server.AddServiceAccount(deletion, nil, project)
+	server.AddServiceAccount(writing, nil, project)
 	k.ours.add(server)
 	k.others.add(server)
 	http := httptest.NewServer(server)
@@ -128,6 +136,23 @@ func documented(t testing.TB) iam.Permissions {
 		t.Fatal(err)
 	}
 	return permissions
+}
+
+// separate returns the documented roles of a hub with two identities.
+func separate(t testing.TB) map[string]iam.Permissions {
+	t.Helper()
+	page, err := iam.Read("../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]iam.Permissions{}
+	if out[writing], err = page.GoogleWriting(); err != nil {
+		t.Fatal(err)
+	}
+	if out[deletion], err = page.GoogleDeletion(); err != nil {
+		t.Fatal(err)
+	}
+	return out
 }
 
 // transport sends requests as the script wants it. What the server answers is compared
@@ -168,7 +193,7 @@ func (e *testEnv) config(t testing.TB) cloud.Config {
 
 func connect(t testing.TB, config cloud.Config) cloud.Session {
 	t.Helper()
-	session, err := Connect(t.Context(), config)
+	session, err := cloud.WithDeletion(Connect)(t.Context(), config)
 	if err != nil {
 		t.Fatalf("connecting: %v", err)
 	}
@@ -179,31 +204,43 @@ func (e *testEnv) disk(_ testing.TB, name string, sizeBytes int64) cloud.VolumeR
 	return cloud.VolumeRef{Region: region, Zone: zone, Handle: e.server.CSIDisk(project, zone, name, sizeBytes)}
 }
 
+// session opens a session with the options of a case.
+func (e *testEnv) session(t testing.TB, o cloudtest.Options) cloud.Session {
+	t.Helper()
+	config := e.config(t)
+	config.Region = regions()[o.Region]
+	if o.Key != "" {
+		config.Spec.GCP.Keys = map[string]v1.CryptoKey{regions()[1]: v1.CryptoKey(o.Key)}
+	}
+	if o.Writing || o.Deletion {
+		config.Spec.Credentials.Type, config.Secret = v1.CredentialsFederated, nil
+		config.Spec.GCP.WorkloadIdentityProvider, config.Spec.GCP.ServiceAccount = provider, writing
+		config.Token = func(context.Context, string) (string, error) { return "hub-token", nil }
+	}
+	if o.Deletion {
+		config.Spec.Deletion = &v1.DeletionIdentity{ServiceAccount: deletion}
+	}
+	if o.OtherAccount {
+		config.Spec.GCP = &v1.GCPAccount{Project: "shop-test"}
+		config.Secret = e.keys.others.secret(e.url)
+	}
+	if o.BadCredentials {
+		config.Secret = e.keys.wrong.secret(e.url)
+	}
+	if o.HTTP != nil {
+		config.HTTP.Transport = o.HTTP(config.HTTP.Transport)
+	}
+	return connect(t, config)
+}
+
+func regions() [2]string { return [2]string{region, "us-central1"} }
+
 func (e *testEnv) backend() *cloudtest.Backend {
-	regions := [2]string{region, "us-central1"}
 	return &cloudtest.Backend{
 		Provider: v1.ProviderGCP, Clock: e.clock, Cloud: e.cloud, Script: e.script,
-		Regions: regions, Zones: [2]string{zone, "us-central1-a"},
-		Connect: func(t testing.TB, o cloudtest.Options) cloud.Session {
-			t.Helper()
-			config := e.config(t)
-			config.Region = regions[o.Region]
-			if o.Key != "" {
-				config.Spec.GCP.Keys = map[string]v1.CryptoKey{regions[1]: v1.CryptoKey(o.Key)}
-			}
-			if o.OtherAccount {
-				config.Spec.GCP = &v1.GCPAccount{Project: "shop-test"}
-				config.Secret = e.keys.others.secret(e.url)
-			}
-			if o.BadCredentials {
-				config.Secret = e.keys.wrong.secret(e.url)
-			}
-			if o.HTTP != nil {
-				config.HTTP.Transport = o.HTTP(config.HTTP.Transport)
-			}
-			return connect(t, config)
-		},
-		Disk: e.disk,
+		Regions: regions(), Zones: [2]string{zone, "us-central1-a"},
+		Connect: e.session,
+		Disk:    e.disk,
 		ForeignSnapshot: func(testing.TB) cloud.SnapshotRef {
 			id := fmt.Sprintf("projects/%s/global/snapshots/by-hand-%d", project, e.cloud.Serial())
 			e.cloud.AddSnapshot(fake.Snapshot{ID: id, Source: "projects/" + project + "/zones/" + zone + "/disks/x", SourceUID: "7", SizeBytes: 10 << 30, Locations: []string{"eu"}})

@@ -48,15 +48,21 @@ func accountTexts() map[string]text {
 	}
 	uuid := func(n int) string { return (subscription + "0")[:n] }
 	return merge(bucketTexts(), map[string]text{
-		"spec.credentials.secretRef.name":   {limits: limits{1, 253}, make: letters, with: withSecret()},
-		"spec.regions[]":                    {limits: limits{1, 63}, make: letters},
-		"spec.endpoint":                     {limits: limits{8, 512}, make: startingWith("https://a")},
-		"spec.aws.accountID":                {limits: limits{0, 12}, make: startingWith("1")},
-		"spec.aws.roleARN":                  {limits: limits{0, 2048}, make: startingWith("arn:aws:iam::123456789012:role/")},
-		"spec.aws.externalID":               {limits: limits{2, 1224}, make: letters},
-		"spec.aws.keys{}":                   {limits: limits{0, 2048}, make: startingWith("alias/")},
-		"spec.gcp.keys{}":                   {limits: limits{0, 512}, make: startingWith(globalKey), with: gcp},
-		"spec.azure.keys{}":                 {limits: limits{0, 512}, make: startingWith(diskSet), with: azure},
+		"spec.credentials.secretRef.name": {limits: limits{1, 253}, make: letters, with: withSecret()},
+		"spec.regions[]":                  {limits: limits{1, 63}, make: letters},
+		"spec.endpoint":                   {limits: limits{8, 512}, make: startingWith("https://a")},
+		"spec.aws.accountID":              {limits: limits{0, 12}, make: startingWith("1")},
+		"spec.aws.roleARN":                {limits: limits{0, 2048}, make: startingWith("arn:aws:iam::123456789012:role/")},
+		"spec.aws.externalID":             {limits: limits{2, 1224}, make: letters},
+		"spec.aws.keys{}":                 {limits: limits{0, 2048}, make: startingWith("alias/")},
+		"spec.gcp.keys{}":                 {limits: limits{0, 512}, make: startingWith(globalKey), with: gcp},
+		"spec.azure.keys{}":               {limits: limits{0, 512}, make: startingWith(diskSet), with: azure},
+		"spec.deletion.roleARN":           {limits: limits{0, 2048}, make: startingWith("arn:aws:iam::123456789012:role/")},
+		"spec.deletion.serviceAccount": {
+			limits: limits{0, 128}, with: gcp,
+			make: func(n int) string { return letters(n-len("@p.iam.gserviceaccount.com")) + "@p.iam.gserviceaccount.com" },
+		},
+		"spec.deletion.clientID":            {limits: limits{0, 36}, make: func(n int) string { return ("00000000-0000-0000-0000-00000000000b0")[:n] }, with: azure},
 		"spec.gcp.project":                  {limits: limits{0, 30}, make: letters, with: gcp},
 		"spec.gcp.workloadIdentityProvider": {limits: limits{0, 256}, make: poolOf, with: gcp},
 		"spec.gcp.serviceAccount": {
@@ -96,7 +102,7 @@ func cloudEnumCase(k kind, path, value string) (testCase, bool) {
 }
 
 func (s *server) testCloudAccount(t *testing.T) {
-	s.check(t, cloudAccounts(), slices.Concat(blockCases(), credentialsCases(), keyMapCases(), resourceGroupCases(), urlCases("spec.endpoint", nil),
+	s.check(t, cloudAccounts(), slices.Concat(blockCases(), credentialsCases(), deletionIdentityCases(), keyMapCases(), resourceGroupCases(), urlCases("spec.endpoint", nil),
 		accountPatternCases(), bucketCases(), referenceCases("spec.credentials.secretRef.name", withSecret())))
 }
 
@@ -173,6 +179,33 @@ func credentialsCases() []testCase {
 		}
 	}
 	return cases
+}
+
+// deletionIdentityCases test the identity for deletions, which is another one than that of the account.
+func deletionIdentityCases() []testCase {
+	const role, account, client = "spec.deletion.roleARN", "spec.deletion.serviceAccount", "spec.deletion.clientID"
+	const arn, email, other = "arn:aws:iam::123456789012:role/deletion", "deletion@shop-prod.iam.gserviceaccount.com", "00000000-0000-0000-0000-00000000000b"
+	const same = "deletion must be another identity than that of the account: remove it to use one for all"
+	const federated = "deletion needs credentials.type Federated on gcp and azure: the hub's token is exchanged for that identity"
+	only := func(provider string) string { return " must be set when provider is " + provider + ", and only then" }
+	const writing = "spec.gcp.serviceAccount"
+	return []testCase{
+		{name: "deletion on aws", edits: edits{role: arn}},
+		{name: "deletion on aws with keys", edits: join(withSecret(), edits{role: arn, "spec.aws.roleARN": absent()})},
+		{name: "deletion on gcp", edits: join(on("gcp"), edits{account: email})},
+		{name: "deletion on azure", edits: join(on("azure"), edits{client: other})},
+		{name: "empty deletion on aws", edits: edits{"spec.deletion": map[string]any{}}, field: role, says: "deletion.roleARN" + only("aws")},
+		{name: "empty deletion on gcp", edits: join(on("gcp"), edits{"spec.deletion": map[string]any{}}), field: account, says: "deletion.serviceAccount" + only("gcp")},
+		{name: "empty deletion on azure", edits: join(on("azure"), edits{"spec.deletion": map[string]any{}}), field: client, says: "deletion.clientID" + only("azure")},
+		{name: "role on gcp", edits: join(on("gcp"), edits{account: email, role: arn}), field: role, says: "deletion.roleARN" + only("aws")},
+		{name: "service account on aws", edits: edits{account: email, role: arn}, field: account, says: "deletion.serviceAccount" + only("gcp")},
+		{name: "client on aws", edits: edits{client: other, role: arn}, field: client, says: "deletion.clientID" + only("azure")},
+		{name: "deletion with keys on gcp", edits: join(on("gcp"), withSecret(), edits{account: email}), field: "spec.deletion", says: federated},
+		{name: "deletion with an ambient identity on azure", edits: join(on("azure"), ambient(), edits{client: other}), field: "spec.deletion", says: federated},
+		{name: "the same role", edits: edits{role: arn, "spec.aws.roleARN": arn}, field: "spec.deletion", says: same},
+		{name: "the same service account", edits: join(on("gcp"), edits{account: email, writing: email}), field: "spec.deletion", says: same},
+		{name: "the same client", edits: join(on("azure"), edits{client: subscription}), field: "spec.deletion", says: same},
+	}
 }
 
 // keyMapCases test the keys for regions: each is in its region, as far as its name tells.
@@ -293,6 +326,11 @@ func accountPatternCases() []testCase {
 			"spec.gcp.workloadIdentityProvider", on("gcp"), []string{pool},
 			[]string{"", "hub-cluster", "//iam.googleapis.com/" + pool, strings.Replace(pool, "123456789012", "shop-prod", 1), pool + "/x"},
 		},
+		{
+			"spec.deletion.roleARN", nil, []string{"arn:aws-cn:iam::123456789012:role/team/shop"}, []string{"", "shopfleet", "arn:aws:iam::123456789012:user/shop"},
+		},
+		{"spec.deletion.clientID", on("azure"), []string{"00000000-0000-0000-0000-00000000000b"}, []string{"shopfleet"}},
+		{"spec.deletion.serviceAccount", on("gcp"), []string{"deletion@shop-prod.iam.gserviceaccount.com"}, []string{"deletion", "deletion@example.com"}},
 		{
 			"spec.gcp.serviceAccount", on("gcp"), []string{"shopfleet@shop-prod.iam.gserviceaccount.com"},
 			[]string{"", "shopfleet", "shopfleet@example.com", "Shop@shop-prod.iam.gserviceaccount.com"},

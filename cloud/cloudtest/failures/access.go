@@ -22,6 +22,7 @@ func accessCases() []fixture.Case {
 		{Number: 44, Name: "timestamps are the provider's", Run: timeIsTheProviders},
 		{Number: 45, Name: "requests are valid, and errors contain no secret", Run: requestsAndSecrets},
 		{Number: 46, Name: "the provider denies what the documented permissions exclude", Run: excluded},
+		{Number: 49, Name: "another identity deletes, and the first one cannot", Run: separated},
 	}
 }
 

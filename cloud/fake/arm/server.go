@@ -29,9 +29,28 @@ type Account struct {
 	Roles map[string]*iam.Role
 	// ClientID and ClientSecret are the application's.
 	ClientID, ClientSecret string
+	// Others are further applications of the subscription, with the same secret and subject.
+	Others []Application
 	// Subject is the sub of the tokens that the application's federated credential
 	// takes; empty when it has none.
 	Subject string
+}
+
+// Application is an application that may use a subscription, too.
+type Application struct {
+	ClientID string
+	Roles    map[string]*iam.Role
+}
+
+// as returns the account as one of its applications uses it, and whether there is that application.
+func (a Account) as(client string) (Account, bool) {
+	for _, other := range a.Others {
+		if strings.EqualFold(other.ClientID, client) {
+			a.ClientID, a.Roles = other.ClientID, other.Roles
+			return a, true
+		}
+	}
+	return a, strings.EqualFold(a.ClientID, client)
 }
 
 // Options configures a server.

@@ -42,12 +42,13 @@ func (s *Server) token(r *http.Request, tenant string) answer {
 		return refuseToken(http.StatusBadRequest, "invalid_scope", 70011, "The provided value for the input parameter 'scope' is not valid.")
 	}
 	i := slices.IndexFunc(s.options.Accounts, func(a Account) bool {
-		return strings.EqualFold(a.Tenant, tenant) && strings.EqualFold(a.ClientID, form.Get("client_id"))
+		_, known := a.as(form.Get("client_id"))
+		return known && strings.EqualFold(a.Tenant, tenant)
 	})
 	if i < 0 {
 		return refuseToken(http.StatusBadRequest, "unauthorized_client", 700016, "Application with identifier '%s' was not found in the directory '%s'.", form.Get("client_id"), tenant)
 	}
-	account := s.options.Accounts[i]
+	account, _ := s.options.Accounts[i].as(form.Get("client_id"))
 	if assertion := form.Get("client_assertion"); assertion != "" {
 		if a, ok := s.checkAssertion(account, form.Get("client_assertion_type"), assertion); !ok {
 			return a
@@ -119,7 +120,7 @@ func (s *Server) authenticate(r *http.Request, to target) (account Account, clie
 	if i < 0 {
 		return account, "", refuse(http.StatusNotFound, "SubscriptionNotFound", "The subscription '%s' could not be found.", to.subscription), false
 	}
-	account = s.options.Accounts[i]
+	account, _ = s.options.Accounts[i].as(given.client)
 	if !strings.EqualFold(given.subscription, account.Subscription) {
 		return account, "", refuse(http.StatusForbidden, "AuthorizationFailed",
 			"The client '%s' with object id '%s' does not have authorization to perform action '%s' over scope '%s' or the scope is invalid.",

@@ -107,10 +107,10 @@ func (s *Server) authenticate(r *http.Request) (string, error) {
 // authorize reports whether who sent a request may do it.
 func (s *Server) authorize(r request, permission string) error {
 	in := s.grants[r.who][r.project]
-	if in && s.allows(permission) {
+	if in && s.allows(r.who, permission) {
 		return nil
 	}
-	if in && !s.options.Permissions.Allow(permission) {
+	if in && !s.permissions(r.who).Allow(permission) {
 		s.log.Refuse(permission)
 	}
 	if permission == "" {
@@ -120,9 +120,9 @@ func (s *Server) authorize(r request, permission string) error {
 	return problem{http.StatusForbidden, "forbidden", fmt.Sprintf("Required '%s' permission for '%s'", permission, resource)}
 }
 
-// allows reports whether identities have a permission in their projects.
-func (s *Server) allows(permission string) bool {
-	return s.options.Permissions.Allow(permission) && !s.forbidden[permission]
+// allows reports whether an identity has a permission in its projects.
+func (s *Server) allows(who, permission string) bool {
+	return s.permissions(who).Allow(permission) && !s.forbidden[permission]
 }
 
 // need authorizes the permissions that depend on the body of a request.
@@ -142,7 +142,7 @@ func (s *Server) testPermissions(r request) (any, error) {
 	if err := r.decode(&in); err != nil {
 		return nil, err
 	}
-	held := slices.DeleteFunc(in.Permissions, func(p string) bool { return !s.allows(p) })
+	held := slices.DeleteFunc(in.Permissions, func(p string) bool { return !s.allows(r.who, p) })
 	if len(held) == 0 {
 		return map[string]any{}, nil
 	}

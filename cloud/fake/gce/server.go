@@ -30,8 +30,10 @@ type Options struct {
 	ForgetFailed bool
 	// Keys are the keys of Cloud KMS that the service agent may use; nil allows each.
 	Keys []string
-	// Permissions lists what an identity may do in its projects; nil allows everything.
+	// Permissions lists what an identity may do in its projects; nil allows everything. Roles has those of
+	// identities that have others, by name.
 	Permissions iam.Permissions
+	Roles       map[string]iam.Permissions
 }
 
 // maxBody bounds the body of a request, in bytes.
@@ -87,6 +89,14 @@ func (s *Server) Forbid(permission string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.forbidden[permission] = true
+}
+
+// permissions returns what an identity may do in its projects.
+func (s *Server) permissions(who string) iam.Permissions {
+	if own, has := s.options.Roles[who]; has {
+		return own
+	}
+	return s.options.Permissions
 }
 
 // SetPermissions changes the permissions of the options.

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -49,19 +50,35 @@ func (d *Documents) policy(n int, replace ...string) (*Policy, error) {
 	return ParsePolicy(document)
 }
 
-// AWS returns the policy for snapshots and volumes of a hub.
-func (d *Documents) AWS(hub string) (*Policy, error) { return d.policy(0, "HUB", hub) }
+// AWS returns the policies for snapshots and volumes of a hub that has one identity.
+func (d *Documents) AWS(hub string) (*Policy, error) {
+	writing, err := d.AWSWriting(hub)
+	if err != nil {
+		return nil, err
+	}
+	deletion, err := d.AWSDeletion(hub)
+	if err != nil {
+		return nil, err
+	}
+	return Join(writing, deletion), nil
+}
+
+// AWSWriting returns the policy of an identity that does not delete snapshots.
+func (d *Documents) AWSWriting(hub string) (*Policy, error) { return d.policy(0, "HUB", hub) }
+
+// AWSDeletion returns the policy of an identity that deletes snapshots.
+func (d *Documents) AWSDeletion(hub string) (*Policy, error) { return d.policy(1, "HUB", hub) }
 
 // AWSBucket returns the policy for a bucket. The prefix is the account's, and may be empty.
 func (d *Documents) AWSBucket(bucket, prefix string) (*Policy, error) {
 	if prefix != "" {
 		prefix += "/"
 	}
-	return d.policy(1, "BUCKET", bucket, "PREFIX/", prefix)
+	return d.policy(2, "BUCKET", bucket, "PREFIX/", prefix)
 }
 
 // AWSKey returns the policy for a customer managed key.
-func (d *Documents) AWSKey(arn string) (*Policy, error) { return d.policy(2, "KEY", arn) }
+func (d *Documents) AWSKey(arn string) (*Policy, error) { return d.policy(3, "KEY", arn) }
 
 func (d *Documents) permissions(n int) (Permissions, error) {
 	document, err := d.block("Google Cloud", "yaml", n)
@@ -71,11 +88,27 @@ func (d *Documents) permissions(n int) (Permissions, error) {
 	return ParsePermissions(document)
 }
 
-// Google returns the custom role for snapshots and disks of a project.
-func (d *Documents) Google() (Permissions, error) { return d.permissions(0) }
+// Google returns the permissions of the custom roles for snapshots and disks of a hub that has one identity.
+func (d *Documents) Google() (Permissions, error) {
+	writing, err := d.GoogleWriting()
+	if err != nil {
+		return nil, err
+	}
+	deletion, err := d.GoogleDeletion()
+	if err != nil {
+		return nil, err
+	}
+	return slices.Compact(slices.Sorted(slices.Values(slices.Concat(writing, deletion)))), nil
+}
+
+// GoogleWriting returns the custom role of an identity that does not delete snapshots.
+func (d *Documents) GoogleWriting() (Permissions, error) { return d.permissions(0) }
+
+// GoogleDeletion returns the custom role of an identity that deletes snapshots.
+func (d *Documents) GoogleDeletion() (Permissions, error) { return d.permissions(1) }
 
 // GoogleBucket returns the custom role for a bucket.
-func (d *Documents) GoogleBucket() (Permissions, error) { return d.permissions(1) }
+func (d *Documents) GoogleBucket() (Permissions, error) { return d.permissions(2) }
 
 func (d *Documents) role(n int) (*Role, error) {
 	document, err := d.block("Azure", "json", n)
@@ -85,14 +118,32 @@ func (d *Documents) role(n int) (*Role, error) {
 	return ParseRole(document)
 }
 
-// Azure returns the custom role on the resource group of an account.
-func (d *Documents) Azure() (*Role, error) { return d.role(0) }
+// Azure returns what the custom roles on the resource group of an account allow a hub that has one identity.
+func (d *Documents) Azure() (*Role, error) {
+	writing, err := d.AzureWriting()
+	if err != nil {
+		return nil, err
+	}
+	deletion, err := d.AzureDeletion()
+	if err != nil {
+		return nil, err
+	}
+	out := JoinRoles(writing, deletion)
+	out.Actions = slices.Compact(slices.Sorted(slices.Values(out.Actions)))
+	return out, nil
+}
+
+// AzureWriting returns the custom role of an identity that does not delete snapshots.
+func (d *Documents) AzureWriting() (*Role, error) { return d.role(0) }
+
+// AzureDeletion returns the custom role of an identity that deletes snapshots.
+func (d *Documents) AzureDeletion() (*Role, error) { return d.role(1) }
 
 // AzureDisks returns the custom role on the resource groups of the clusters' disks.
-func (d *Documents) AzureDisks() (*Role, error) { return d.role(1) }
+func (d *Documents) AzureDisks() (*Role, error) { return d.role(2) }
 
 // AzureKeys returns the custom role on the disk encryption sets.
-func (d *Documents) AzureKeys() (*Role, error) { return d.role(2) }
+func (d *Documents) AzureKeys() (*Role, error) { return d.role(3) }
 
 // AzureBucket returns what the built-in roles allow together that the section names.
 func (d *Documents) AzureBucket() (*Role, error) {

@@ -161,7 +161,7 @@ func (a *Accounts) connect(ctx context.Context, name, region string, acc *accoun
 	}
 	config := a.config(name, acc, acc.http)
 	config.Region = region
-	session, err := connect(ctx, config)
+	session, err := cloud.WithDeletion(connect)(ctx, config)
 	if err != nil {
 		return cloud.Session{}, fmt.Errorf("connecting to CloudAccount %q in region %q: %w", name, region, err)
 	}

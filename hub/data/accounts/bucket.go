@@ -77,7 +77,7 @@ func (a *Accounts) open(ctx context.Context, name string, acc *account) (Bucket,
 	if err != nil {
 		return Bucket{}, acc.invalidf(CodeInvalidBucket, "CloudAccount %q: %v", name, err)
 	}
-	objects, err := open(ctx, a.config(name, acc, transport))
+	objects, err := cloud.WithBucketDeletion(open)(ctx, a.config(name, acc, transport))
 	if e, is := errors.AsType[*cloud.Error](err); is && e.Class == cloud.ClassInvalid {
 		return Bucket{}, acc.invalidf(CodeInvalidBucket, "%s", e.Message)
 	}

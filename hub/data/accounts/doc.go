@@ -8,6 +8,8 @@
 //     region, and the account's bucket, created on first use.
 //   - After a change of an account or of its Secret, new sessions and a new bucket are
 //     created on the next use. Calls in progress finish with the old ones.
+//   - Deletions are requested with the identity of spec.deletion, if the account names one. Both
+//     identities share the account's connections and rate limits.
 //   - Each account has a rate limit per region, and one for its bucket, with separate
 //     limits for reads and changes, below the limits of the providers. A call that
 //     exceeds it fails immediately as Throttled with the time to wait, and sends no
