@@ -16,7 +16,10 @@
 // If Spec.Rotated is set, package passwordrotation decides how clients follow a new password there; all
 // pods then read the login Secret only, so that their templates stay as they are. PostgreSQL gets a
 // second role, which acts for the owner. A pod whose data has older passwords, as from a backup, sets
-// those of the login Secret before it starts: a note beside the data says which it has.
+// those of the login Secret before it starts: a note beside the data says which it has. Data that was imported
+// from a snapshot, as package jobs does, has the file RestoredSuffix beside it instead. With it, pod 0 sets all
+// passwords from the Secrets of its cluster, also without a login Secret, and no old one has to be known: not even that of
+// MySQL's administrator, which a file of SQL sets while the server starts. The user must be in the data.
 //
 // Pod 0 is the primary. The other pods copy its data before their first start and then replicate
 // from it: PostgreSQL with pg_basebackup, MySQL with the clone plugin and GTIDs. Clients read from
@@ -35,7 +38,7 @@
 // No replica is promoted: if the primary's volume is lost, users decide which replica or backup to
 // trust. PostgreSQL is not upgraded to another major version, whose files it refuses. The passwords
 // of the administrator, of replication, and of a database that is not rotated cannot change: they are
-// read when the data directory is created.
+// read when the data directory is created, and once after an import.
 //
 // # Trade-offs
 //

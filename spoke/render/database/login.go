@@ -29,6 +29,10 @@ const (
 	SaltKey = "salt"
 )
 
+// RestoredSuffix is appended to the path of the data for a file that says that it was imported from a snapshot. The
+// next start of the primary sets all passwords, and removes the file.
+const RestoredSuffix = ".restored"
+
 // RotationAnnotation of the pod templates of clients is the rotation that their pods have.
 const RotationAnnotation = "ecommerce.io/login-rotation"
 
@@ -212,6 +216,14 @@ login_hash() {
 }
 noted() { [ -z "${LOGIN_USER:-}" ] || [ "$(cat "$1.logins" 2>/dev/null)" = "$(login_hash)" ]; }
 note() { [ -z "${LOGIN_USER:-}" ] || login_hash >"$1.logins"; }
+
+# restored reports whether the data $1 was imported from a snapshot, and has the passwords of another time or cluster.
+restored() { [ -e "$1` + RestoredSuffix + `" ]; }
+# refuse_logins ends the script if the data has no such users. They are not created: they would own nothing.
+refuse_logins() {
+  echo "the data did not take the password of the user $APP_USER: the Secret with the credentials of the database has to name a user of the data" >&2
+  exit 1
+}
 `
 
 	// mySQLUser has functions for the user $user of MySQL; run runs SQL with the password $1 of root.

@@ -132,9 +132,9 @@ socket=/tmp/prepare.sock
 ordinal=${POD_NAME##*-}
 
 ` + quoteFunction + loginNote + mySQLUser + `
-# start runs a server on $1 that nobody else can reach.
+# start runs a server on $1 that nobody else can reach, which executes the file $2 before it accepts connections.
 start() {
-  mysqld --defaults-extra-file=/etc/shopfleet/server.cnf --datadir="$1" --socket="$socket" \
+  mysqld --defaults-extra-file=/etc/shopfleet/server.cnf --datadir="$1" --socket="$socket" ${2:+"--init-file=$2"} \
     --pid-file=/tmp/prepare.pid --bind-address=127.0.0.1 --server-id="$((ordinal + 1))" --loose-skip-replica-start &
   server=$!
   until mysqladmin --protocol=socket --socket="$socket" --user=root --silent ping 2>/dev/null; do
@@ -156,15 +156,28 @@ run() {
 }
 
 if [ -d "$data/mysql" ]; then
-  if [ "$ordinal" = 0 ] && ! noted "$data"; then
-    start "$data"
-    administrator=$ROOT_PASSWORD name=$(quote "'" "$LOGIN_USER") user="$(quote "'" "$LOGIN_USER")@'%'"
-    identified "$APP_PASSWORD"
-    case $LOGIN_PHASE in
+  if [ "$ordinal" = 0 ] && { restored "$data" || ! noted "$data"; }; then
+    first=
+    if restored "$data"; then
+      # Nobody may know root's password of then. The server reads statements of one line.
+      first=/tmp/prepare.sql
+      trap 'rm -f /tmp/prepare.sql' EXIT
+      cat >"$first" <<SQL
+SET SESSION sql_mode = CONCAT(@@sql_mode, ',NO_BACKSLASH_ESCAPES');
+ALTER USER IF EXISTS root@localhost IDENTIFIED BY $(quote "'" "$ROOT_PASSWORD");
+SQL
+    fi
+    start "$data" "$first"
+    login=${LOGIN_USER:-$APP_USER}
+    administrator=$ROOT_PASSWORD name=$(quote "'" "$login") user="$(quote "'" "$login")@'%'"
+    echo "ALTER USER IF EXISTS replication@'%' IDENTIFIED BY $(quote "'" "$REPLICATION_PASSWORD");" | run "$administrator"
+    identified "$APP_PASSWORD" || refuse_logins
+    case ${LOGIN_PHASE:-} in
       '' | ` + string(PhaseChanging) + `) discard ;;
     esac
     stop "$ROOT_PASSWORD"
     note "$data"
+    rm -f "$data` + RestoredSuffix + `"
   fi
   exit 0
 fi

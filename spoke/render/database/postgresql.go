@@ -163,23 +163,24 @@ run() {
   psql --host=/tmp --port=5432 --username=postgres --dbname=postgres --no-psqlrc --quiet --set=ON_ERROR_STOP=1
 }
 
-# logins_sql gives replicas, and the logins of the login Secret, their passwords: data of a backup
-# may have others. While clients may use the other login, its password stays.
+# logins_sql gives replicas, and the logins of the login Secret or else the application's user, their
+# passwords: data of a backup may have others. While clients may use the other login, its password stays.
 logins_sql() {
   echo "SET log_min_error_statement = panic; SET log_statement = none; SET password_encryption = 'scram-sha-256';"
   printf 'ALTER ROLE replication PASSWORD %s;\n' "$(quote "'" "$REPLICATION_PASSWORD")"
-  login_sql "$APP_USER" "$LOGIN_USER" "$APP_PASSWORD"
-  case $LOGIN_PHASE in
-    '' | ` + string(PhaseChanging) + `) login_sql "$APP_USER" "$LOGIN_OTHER" "$APP_PASSWORD" ;;
+  login_sql "$APP_USER" "${LOGIN_USER:-$APP_USER}" "$APP_PASSWORD"
+  case ${LOGIN_PHASE:-} in
+    '' | ` + string(PhaseChanging) + `) [ -z "${LOGIN_OTHER:-}" ] || login_sql "$APP_USER" "$LOGIN_OTHER" "$APP_PASSWORD" ;;
   esac
 }
 ` + loginNote + `
 if [ -s "$PGDATA/PG_VERSION" ]; then
-  if [ "${POD_NAME##*-}" = 0 ] && ! noted "$PGDATA"; then
+  if [ "${POD_NAME##*-}" = 0 ] && { restored "$PGDATA" || ! noted "$PGDATA"; }; then
     serve "$PGDATA"
-    logins_sql | run
+    logins_sql | run || refuse_logins
     finish "$PGDATA"
     note "$PGDATA"
+    rm -f "$PGDATA` + RestoredSuffix + `"
   fi
   exit 0
 fi
