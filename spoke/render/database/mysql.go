@@ -159,7 +159,7 @@ if [ -d "$data/mysql" ]; then
   if [ "$ordinal" = 0 ] && { restored "$data" || ! noted "$data"; }; then
     first=
     if restored "$data"; then
-      # Nobody may know root's password of then. The server reads statements of one line.
+      # The password of root in the data may not be known any more. The server reads statements of one line.
       first=/tmp/prepare.sql
       trap 'rm -f /tmp/prepare.sql' EXIT
       cat >"$first" <<SQL

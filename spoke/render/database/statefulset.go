@@ -23,7 +23,8 @@ const (
 	// checkpoint prolongs the next start.
 	stopSeconds = 180
 
-	dataVolume = "data"
+	dataVolume   = "data"
+	configVolume = "config"
 	// scriptsPath is the mount path of the ConfigMap.
 	scriptsPath = "/etc/shopfleet"
 
@@ -227,14 +228,14 @@ func (r renderer) volumes() ([]corev1.Volume, []corev1.VolumeMount) {
 	volumes := make([]corev1.Volume, 0, 1+len(scratches))
 	mounts := make([]corev1.VolumeMount, 0, 2+len(scratches))
 	volumes = append(volumes, corev1.Volume{
-		Name: "config",
+		Name: configVolume,
 		VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
 			LocalObjectReference: corev1.LocalObjectReference{Name: r.config().Name},
 		}},
 	})
 	mounts = append(mounts,
 		corev1.VolumeMount{Name: dataVolume, MountPath: r.engine.dataMount},
-		corev1.VolumeMount{Name: "config", MountPath: scriptsPath, ReadOnly: true},
+		corev1.VolumeMount{Name: configVolume, MountPath: scriptsPath, ReadOnly: true},
 	)
 	for _, s := range scratches {
 		volume, mount := objectparts.Scratch(s.name, s.path)

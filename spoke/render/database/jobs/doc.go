@@ -1,4 +1,5 @@
-// Package jobs renders the Jobs that transfer dumps to and from a bucket, and load them.
+// Package jobs renders the Jobs that transfer dumps to and from a bucket, and load them, and the Job that
+// imports the volume of a snapshot.
 //
 // # Purpose
 //
@@ -7,6 +8,21 @@
 // returns the claim for that. All pods are restricted, as the user that owns the dumps.
 // Kubernetes repeats a pod that failed, unless its exit status says that another attempt
 // cannot succeed. A pod whose node was drained is repeated without being counted.
+//
+// Import returns a Job whose pod is the first on a volume that a CSI driver makes from a snapshot, while the
+// application may still run on another one. The pod is the primary's, as far as nodes, resources and users are
+// concerned: drivers make a volume where its first pod is scheduled. It is none of the database's pods for Services,
+// controllers and network policies, and needs nothing that a cluster lacks which has never had the application. It
+// proves that the volume has a database that this server can read, with the user and the database of
+// the target's credentials, and gives the data an identity of its own:
+//
+//   - PostgreSQL begins a new timeline, so that replicas and backups of the source are not mistaken for those of the
+//     target. Replication slots and subscriptions are dropped, without asking the publisher.
+//   - MySQL gets a new server UUID, so that no transaction of the target has a name that one of the source has. The
+//     configuration of a replica is removed. The server ID is an argument of the server.
+//
+// Passwords are not known to it: they are set by the next start of the primary. The Job counts its attempts. Each
+// begins anew, and gives the data another timeline or UUID. Evictions and drains do not count.
 //
 // Load verifies the file before it changes the database. It rejects a database that
 // contains objects of the application, unless it may replace them. Objects of
@@ -23,7 +39,8 @@
 // # Non-goals
 //
 // The package creates no orders and writes no Jobs. It does not stop the application during
-// a load: package render does, for a copy with the annotation.
+// a load: package render does, for a copy with the annotation. An import does not
+// upgrade PostgreSQL, and does not create a user that the data lacks.
 //
 // # Trade-offs
 //
@@ -39,5 +56,11 @@
 //     next attempt fails the Job, because the database is not empty.
 //   - A Job has one limit of attempts, whichever of its containers fails: one that downloads
 //     the dump first has more of them, also to load it.
+//   - An import keeps PostgreSQL's system identifier, and two imports of one snapshot have the same timeline:
+//     a replica of one could follow the other. Claims of former replicas must be retired.
+//   - PostgreSQL recovers with a configuration of the Job's own. Of postgresql.auto.conf, settings of libraries,
+//     TLS, logs and archives do not apply to it: that the database starts with them is not proved.
+//   - MySQL has no files that name its major version: that the server cannot use the data is read from its log.
+//   - podFailurePolicy and podReplacementPolicy are beta, and on, in Kubernetes 1.30, the oldest that is supported.
 //   - The script is part of the command: it contains no secrets, and needs no ConfigMap.
 package jobs

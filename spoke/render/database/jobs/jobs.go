@@ -66,8 +66,8 @@ type Job struct {
 	Labels, Annotations map[string]string
 	// Owners are the owner references of the Job and the Secret. May be nil.
 	Owners []metav1.OwnerReference
-	// UserIDs says who gives the pod its user, as with the pods of the database: they share a volume. Load
-	// takes the value of its Database.
+	// UserIDs says who gives the pod its user, as with the pods of the database: they share a volume. Load and
+	// Import take the value of their Database.
 	UserIDs v1.PodUserIDs
 }
 
@@ -109,10 +109,15 @@ func final(container string, statuses ...int32) batchv1.PodFailurePolicyRule {
 // No pod begins before the last one has ended. The pods have the same settings as those of the database.
 func (j Job) job(labels map[string]string, l limits, pod corev1.PodSpec, settings v1.PodSettings) *batchv1.Job {
 	objectparts.Configure(&pod, settings)
-	pod.RestartPolicy = corev1.RestartPolicyNever
 	pod.AutomountServiceAccountToken = new(false)
 	pod.EnableServiceLinks = new(false)
 	pod.SecurityContext = objectparts.PodSecurity(database.UserID, j.UserIDs)
+	return j.of(labels, l, pod, settings)
+}
+
+// of returns a Job as job does, whose pod has the settings already, but for the user's labels and annotations.
+func (j Job) of(labels map[string]string, l limits, pod corev1.PodSpec, settings v1.PodSettings) *batchv1.Job {
+	pod.RestartPolicy = corev1.RestartPolicyNever
 	template := corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: maps.Clone(labels)}, Spec: pod}
 	objectparts.Describe(&template.ObjectMeta, settings)
 	return &batchv1.Job{

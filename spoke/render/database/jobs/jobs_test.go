@@ -362,7 +362,7 @@ func TestScriptsAreShell(t *testing.T) {
 	t.Parallel()
 	for engine := range engines() {
 		cmd := exec.CommandContext(t.Context(), "sh", "-n")
-		cmd.Stdin = strings.NewReader(script(engine))
+		cmd.Stdin = strings.NewReader(script(engine) + importScript(engine))
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Errorf("%s: %v: %s", engine, err, out)
 		}

@@ -2,11 +2,8 @@ package jobs
 
 import "github.com/shopfleet/shopfleet/spoke/render/database"
 
-// begin verifies the file and defines how to wait. The exit statuses are ExitNotEmpty,
-// ExitChecksum and ExitMissing.
-const begin = `# Loads the dump $DUMP, of $DUMP_BYTES bytes and with the checksum $DUMP_SHA256. What the
-# database has is replaced if $OVERWRITE is true.
-set -eu
+// preamble begins all scripts.
+const preamble = `set -eu
 umask 077
 trap 'exit 143' INT TERM
 
@@ -17,7 +14,13 @@ fail() {
   echo "$*" >&2
   exit "$status"
 }
+`
 
+// begin verifies the file and defines how to wait. The exit statuses are ExitNotEmpty,
+// ExitChecksum and ExitMissing.
+const begin = `# Loads the dump $DUMP, of $DUMP_BYTES bytes and with the checksum $DUMP_SHA256. What the
+# database has is replaced if $OVERWRITE is true.
+` + preamble + `
 [ -f "$DUMP" ] || fail 12 "the dump is not there: ${DUMP##*/}"
 bytes=$(($(wc -c <"$DUMP")))
 [ "$bytes" -eq "$DUMP_BYTES" ] || fail 11 "${DUMP##*/} has $bytes bytes, and the dump has $DUMP_BYTES"
