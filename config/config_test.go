@@ -129,10 +129,12 @@ func TestWithAnAgentTheHubWritesCopiesAndVolumes(t *testing.T) {
 		"configmaps.":                   {"create", "patch"},
 		"namespaces.":                   {"create"},
 		"storageclasses.storage.k8s.io": {"create", "patch"},
-		"volumesnapshotclasses.snapshot.storage.k8s.io": {"create", "patch"},
-		"persistentvolumes.":                            {"create", "patch"},
-		"persistentvolumeclaims.":                       {"create", "delete"},
-		"pods/exec.":                                    {"create"},
+		"volumesnapshotclasses.snapshot.storage.k8s.io":  {"create", "patch"},
+		"volumesnapshots.snapshot.storage.k8s.io":        {"create", "delete"},
+		"volumesnapshotcontents.snapshot.storage.k8s.io": {"create", "delete"},
+		"persistentvolumes.":                             {"patch"},
+		"persistentvolumeclaims.":                        {"create", "delete"},
+		"pods/exec.":                                     {"create"},
 		// Jobs that upload, download and load dumps, and their signed requests.
 		"jobs.batch": {"create", "delete"},
 		"secrets.":   {"create", "delete"},
@@ -180,6 +182,7 @@ func TestVolumesAreTheSameInBothModes(t *testing.T) {
 	rules[Agent] = append(rules[Agent], rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"watch"}}) // The agent watches them.
 	for _, resource := range []string{
 		"persistentvolumes.", "pods.", "pods/exec.", "jobs.batch", "storageclasses.storage.k8s.io", "csidrivers.storage.k8s.io", "volumesnapshotclasses.snapshot.storage.k8s.io",
+		"volumesnapshots.snapshot.storage.k8s.io", "volumesnapshotcontents.snapshot.storage.k8s.io",
 	} {
 		member, agent := verbs(rules[Member])[resource], verbs(rules[Agent])[resource]
 		if diff := cmp.Diff(member, agent); diff != "" || len(member) == 0 {

@@ -22,6 +22,7 @@ import (
 	"github.com/shopfleet/shopfleet/cloud/fake/iam"
 	"github.com/shopfleet/shopfleet/cloud/fake/s3"
 	"github.com/shopfleet/shopfleet/e2e/fleet/csi"
+	"github.com/shopfleet/shopfleet/e2e/fleet/csi/driver"
 )
 
 const (
@@ -49,6 +50,9 @@ type provider struct {
 	bucket *bucket.Store
 	script *faults.Script
 	driver csi.Driver
+	// in describes a region to the driver, and zones lists the zones of its nodes there.
+	in    func(region string) driver.Cloud
+	zones func(region string) []string
 
 	// access is the CloudAccount's; wrong are keys that are refused there.
 	access
@@ -85,6 +89,11 @@ func (p *provider) serve(t *testing.T, handler http.Handler, classify func(*http
 	return server.URL
 }
 
+// optionsIn returns the driver of a member in a region.
+func (p *provider) optionsIn(region string) driver.Options {
+	return driver.Options{Driver: p.driver, Cloud: p.in(region), Zones: p.zones(region)}
+}
+
 // account returns the name of its CloudAccount and of the Secret.
 func (p *provider) account() string { return string(p.name) }
 
@@ -107,6 +116,8 @@ func newAWS(t *testing.T) *provider {
 	p := &provider{
 		name: v1.ProviderAWS, member: "aws-eu", region: "eu-west-1", other: "us-east-1", cloud: inMemory, script: &faults.Script{},
 		bucket: dumps, driver: csi.EBS(inMemory, rich, awsAccount),
+		in:       func(region string) driver.Cloud { return driver.EBS{Account: awsAccount, Region: region} },
+		zones:    func(region string) []string { return []string{region + "a", region + "b", region + "c"} },
 		wrong:    map[string][]byte{"accessKeyID": []byte(id), "secretAccessKey": []byte("wrong/" + key)},
 		identity: "arn:aws:iam::" + awsAccount + ":user/shopfleet", permission: "ec2:DescribeSnapshots",
 		restrict: func(t *testing.T, hub string) {
@@ -145,6 +156,8 @@ func newGCP(t *testing.T) *provider {
 	p := &provider{
 		name: v1.ProviderGCP, member: "gcp-eu", region: "europe-west1", other: "us-central1", cloud: inMemory, script: &faults.Script{},
 		bucket: bucket.NewStore(clock.RealClock{}), driver: csi.PD(inMemory, rich, gcpProject), identity: gcpEmail, permission: "compute.snapshots.create",
+		in:    func(region string) driver.Cloud { return driver.PD{Project: gcpProject, Region: region} },
+		zones: func(region string) []string { return []string{region + "-a", region + "-b", region + "-c"} },
 		throttled: faults.Answer{
 			Status: http.StatusTooManyRequests, Header: http.Header{"Content-Type": {"application/json"}, "Retry-After": {"1"}},
 			Body: gce.ErrorBody(http.StatusTooManyRequests, "rateLimitExceeded", "Rate Limit Exceeded"),
@@ -198,6 +211,10 @@ func newAzure(t *testing.T) *provider {
 		name: v1.ProviderAzure, member: "az-eu", region: "westeurope", other: "northeurope", cloud: inMemory, script: &faults.Script{},
 		bucket: bucket.NewStore(clock.RealClock{}),
 		driver: csi.AzureDisk(inMemory, rich, arm.Disk{Subscription: subscription, Group: nodeGroup, Region: "westeurope"}),
+		in: func(region string) driver.Cloud {
+			return driver.AzureDisk{Subscription: subscription, Group: nodeGroup, Region: region, Readable: []string{hubGroup}}
+		},
+		zones:  func(region string) []string { return []string{region + "-1", region + "-2", region + "-3"} },
 		wrong:  map[string][]byte{"clientSecret": []byte("wr0ng~VALUE")}, identity: application, permission: "Microsoft.Compute/snapshots/write",
 		throttled: faults.Answer{
 			Status: http.StatusTooManyRequests, Header: http.Header{"Content-Type": {"application/json"}, "Retry-After": {"1"}},

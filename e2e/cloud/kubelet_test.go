@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -55,6 +56,8 @@ type kubelet struct {
 	// databases holds the checksum of the dump that a database was loaded from, by host.
 	// A database without an entry was never loaded and holds its customers' data.
 	databases map[string]string
+	// held are containers that run until they are released, by name.
+	held map[string]bool
 	// wrong are the endings, one after the other, of containers of a name that go wrong.
 	wrong map[string][]ending
 }
@@ -65,7 +68,7 @@ func playJobs(t *testing.T, c *fleet.Cluster) *kubelet {
 	k := &kubelet{
 		client: framework.Admin(t, c), disk: t.TempDir(), ended: map[types.UID]corev1.PodStatus{}, told: map[types.UID]bool{},
 
-		databases: map[string]string{}, wrong: map[string][]ending{},
+		databases: map[string]string{}, wrong: map[string][]ending{}, held: map[string]bool{},
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	var group sync.WaitGroup
@@ -82,6 +85,20 @@ func (k *kubelet) failWith(container string, with ...ending) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.wrong[container] = append(k.wrong[container], with...)
+}
+
+// hold lets containers of a name run on, or end.
+func (k *kubelet) hold(container string, is bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.held[container] = is
+}
+
+// runsOn reports whether a container of a pod is held.
+func (k *kubelet) runsOn(pod *corev1.Pod) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return slices.ContainsFunc(pod.Spec.Containers, func(c corev1.Container) bool { return k.held[c.Name] })
 }
 
 // loaded returns the checksum of the dump that the database of books was loaded from.
@@ -112,7 +129,7 @@ func (k *kubelet) run(ctx context.Context) {
 		for i := range pods.Items {
 			pod := &pods.Items[i]
 			owner := metav1.GetControllerOf(pod)
-			if owner == nil || owner.Kind != "Job" || pod.DeletionTimestamp != nil || k.told[pod.UID] {
+			if owner == nil || owner.Kind != "Job" || pod.DeletionTimestamp != nil || k.told[pod.UID] || k.runsOn(pod) {
 				continue
 			}
 			if k.end(ctx, pod) == nil {

@@ -139,7 +139,7 @@ func (s *suite) testVerification(t *testing.T) {
 			t.Fatal(err)
 		}
 		r := s.restore(t, "proven-"+p.account(), v1.RestoreSpec{BackupRef: v1.ObjectReference{Name: "plain-" + p.account()}, Verify: true})
-		s.awaitVerified(t, r, "Resolve", "Import", "Bind", "Prove")
+		s.awaitVerified(t, r, "Resolve", "Import", "Prove")
 		s.checkVerificationNamespace(t, p.member)
 		s.awaitUnclaimed(t, p, before)
 		s.checkPod(t, p.member)

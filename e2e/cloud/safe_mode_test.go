@@ -14,6 +14,7 @@ import (
 	"github.com/shopfleet/shopfleet/cloud/cloudtest/faults"
 	"github.com/shopfleet/shopfleet/cloud/fake"
 	"github.com/shopfleet/shopfleet/e2e/framework"
+	"github.com/shopfleet/shopfleet/spoke/render/database/jobs"
 )
 
 // interrupted is the work of a hub that the next one, in safe mode, finds.
@@ -21,7 +22,7 @@ type interrupted struct {
 	// expired is a Backup that is deleted with its data, half one that is not copied yet, and fresh
 	// one that is not begun.
 	expired, half, fresh *v1.Backup
-	// restore may have made a volume, and is deleted.
+	// restore has had a volume made, and is deleted.
 	restore *v1.Restore
 	// changes is how many the provider was asked for before.
 	changes int
@@ -56,6 +57,7 @@ func (s *suite) testSafeMode(t *testing.T) {
 	s.StartHub(t)
 	s.each(t, func(t *testing.T, p *provider) {
 		t.Helper()
+		s.kubelets[p.member].hold(jobs.ImportContainer, false)
 		framework.AwaitGone(t, s.Hub, all[p].expired)
 		framework.AwaitGone(t, s.Hub, all[p].restore)
 		for _, b := range []*v1.Backup{all[p].half, all[p].fresh} {
@@ -80,17 +82,6 @@ func (s *suite) interrupt(t *testing.T, p *provider) *interrupted {
 	}
 	answer.Header.Set("Retry-After", "3600")
 	p.script.Add(faults.Fault{Op: faults.OpCopySnapshot, Times: -1, Kind: faults.Refuse, Answer: answer})
-	requested := false
-	p.script.Chance(func(op faults.Op) (faults.Fault, bool) {
-		switch {
-		case op == faults.OpCreateVolume:
-			requested = true
-			return faults.Fault{Op: op, Kind: faults.DropAfter}, true
-		case op == faults.OpOther && requested: // It would find the volume, and go on.
-			return faults.Fault{Op: op, Kind: faults.Refuse, Answer: answer}, true
-		}
-		return faults.Fault{}, false
-	})
 	i.half = s.backup(t, p, "safe-half", p.other)
 	if p.name == v1.ProviderGCP { // It makes no copies.
 		s.awaitBackup(t, p, i.half)
@@ -98,6 +89,7 @@ func (s *suite) interrupt(t *testing.T, p *provider) *interrupted {
 		s.awaitCondition(t, i.half, v1.ConditionReady, metav1.ConditionFalse, v1.ReasonThrottled)
 	}
 	volumes := len(p.cloud.Volumes())
+	s.kubelets[p.member].hold(jobs.ImportContainer, true)
 	i.restore = s.restore(t, "safe-"+p.account(), v1.RestoreSpec{BackupRef: v1.ObjectReference{Name: "plain-" + p.account()}, Overwrite: true})
 	framework.Await(t, s.Hub, i.restore, "a volume to be made", func(r *v1.Restore) error {
 		if len(p.cloud.Volumes()) == volumes {

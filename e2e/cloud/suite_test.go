@@ -2,6 +2,7 @@ package cloud_test
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -21,7 +22,7 @@ import (
 	"github.com/shopfleet/shopfleet/cloud/gcp"
 	gcpobjects "github.com/shopfleet/shopfleet/cloud/gcp/objectstore"
 	"github.com/shopfleet/shopfleet/e2e/fleet"
-	"github.com/shopfleet/shopfleet/e2e/fleet/csi"
+	"github.com/shopfleet/shopfleet/e2e/fleet/csi/driver"
 	"github.com/shopfleet/shopfleet/e2e/framework"
 	"github.com/shopfleet/shopfleet/e2e/framework/invariants"
 	"github.com/shopfleet/shopfleet/hub/data/restore"
@@ -75,10 +76,8 @@ func newSuite(t *testing.T) *suite {
 	s := &suite{
 		kubelets: map[string]*kubelet{}, providers: []*provider{newAWS(t), newGCP(t), newAzure(t)},
 	}
-	snapshots := []string{framework.MemberManifests, "e2e/cloud/testdata"}
 	s.Environment = framework.New(t, framework.Options{
 		Fleet: fleet.Options{Hub: fleet.ClusterSpec{Name: "hub"}, Members: members()}, Hub: s.hubOptions,
-		Manifests: map[string][]string{"aws-eu": snapshots, "az-eu": snapshots},
 	})
 	s.ExpectDeletes(
 		// Databases beside the application's, in which backups are verified.
@@ -88,11 +87,10 @@ func newSuite(t *testing.T) *suite {
 		// A database whose volumes grow gets another StatefulSet, and keeps its pods and claims.
 		invariants.Expected{Resource: "statefulsets", Namespace: "shop", Name: "shop-database"},
 	)
-	drivers := s.drivers()
 	for _, m := range members() {
 		s.kubelets[m.Name] = playJobs(t, s.Fleet.Member(m.Name))
-		if driver, has := drivers[m.Name]; has {
-			play(t, s.Fleet.Member(m.Name), driver)
+		if p := s.providerOf(m.Name); p != nil {
+			play(t, s.Fleet.Member(m.Name), p.optionsIn(m.Region))
 		}
 	}
 	return s
@@ -118,16 +116,14 @@ func members() []fleet.ClusterSpec {
 	}
 }
 
-// drivers returns the clouds of the members, by name.
-func (s *suite) drivers() map[string]csi.Driver {
-	out := map[string]csi.Driver{}
+// providerOf returns the cloud of a member; nil if it has none.
+func (s *suite) providerOf(member string) *provider {
 	for _, p := range s.providers {
-		out[p.member] = p.driver
-		if p.name == v1.ProviderAWS {
-			out[second] = p.driver
+		if p.member == member || p.name == v1.ProviderAWS && member == second {
+			return p
 		}
 	}
-	return out
+	return nil
 }
 
 func TestCloud(t *testing.T) {
@@ -184,18 +180,18 @@ func TestCloud(t *testing.T) {
 }
 
 // play lets a driver work in a cluster until the test ends.
-func play(t *testing.T, c *fleet.Cluster, driver csi.Driver) {
+func play(t *testing.T, c *fleet.Cluster, o driver.Options) {
 	t.Helper()
-	standIn, err := csi.New(t.Context(), c.AdminConfig(), driver)
+	playing, err := driver.Play(t.Context(), c, o, os.Stderr)
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	done := make(chan error, 1)
-	go func() { done <- standIn.Run(ctx) }()
+	go func() { done <- playing.Run(ctx) }()
 	t.Cleanup(func() {
 		cancel()
-		if err := <-done; err != nil {
+		if err := errors.Join(<-done, playing.Stop(context.WithoutCancel(ctx))); err != nil {
 			t.Errorf("the driver in %s: %v", c.Name(), err)
 		}
 	})

@@ -18,7 +18,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// SimulatedDriver simulates a driver in one cluster.
+// SimulatedDriver attaches and grows the volumes of a driver in one cluster. It stands in for external-attacher and
+// external-resizer.
 type SimulatedDriver struct {
 	driver Driver
 	mgr    ctrl.Manager
@@ -26,7 +27,7 @@ type SimulatedDriver struct {
 }
 
 // New installs a driver in a cluster that an administrator's configuration leads to. It
-// provides once Run runs.
+// works once Run runs.
 func New(ctx context.Context, admin *rest.Config, driver Driver) (*SimulatedDriver, error) {
 	scheme := runtime.NewScheme()
 	if err := clientgoscheme.AddToScheme(scheme); err != nil {
@@ -47,7 +48,7 @@ func New(ctx context.Context, admin *rest.Config, driver Driver) (*SimulatedDriv
 	return s, s.watch()
 }
 
-// Run provides volumes until the context ends.
+// Run attaches and grows volumes until the context ends.
 func (s *SimulatedDriver) Run(ctx context.Context) error {
 	if err := s.mgr.Start(ctx); err != nil {
 		return fmt.Errorf("running the simulated driver %s: %w", s.driver.name, err)
@@ -60,8 +61,7 @@ func (s *SimulatedDriver) watch() error {
 		object client.Object
 		work   func(context.Context, reconcile.Request) error
 	}{
-		"claims":      {&corev1.PersistentVolumeClaim{}, s.provide},
-		"volumes":     {&corev1.PersistentVolume{}, s.reclaim},
+		"claims":      {&corev1.PersistentVolumeClaim{}, s.resize},
 		"attachments": {&storagev1.VolumeAttachment{}, s.attach},
 	} {
 		err := builder.ControllerManagedBy(s.mgr).Named(name).For(one.object).

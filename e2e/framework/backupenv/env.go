@@ -25,6 +25,7 @@ import (
 	"github.com/shopfleet/shopfleet/cloud/fake/bucket"
 	"github.com/shopfleet/shopfleet/config"
 	"github.com/shopfleet/shopfleet/e2e/fleet"
+	"github.com/shopfleet/shopfleet/e2e/fleet/binaries"
 	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
 	"github.com/shopfleet/shopfleet/hub/data/accounts"
 	"github.com/shopfleet/shopfleet/spoke/render"
@@ -110,6 +111,7 @@ func start(t *testing.T, spec fleet.ClusterSpec) (*rest.Config, client.WithWatch
 	if err != nil {
 		t.Fatal(err)
 	}
+	createClass(t, admin)
 	return access, admin
 }
 
@@ -127,7 +129,11 @@ func installCRDs(ctx context.Context, c *fleet.Cluster) error {
 			return err
 		}
 	}
-	return nil
+	definitions, err := binaries.SnapshotDefinitions(ctx)
+	if err != nil {
+		return err
+	}
+	return c.Apply(ctx, definitions)
 }
 
 // createMember creates the MemberCluster of a member that is connected.
@@ -138,7 +144,7 @@ func (e *Env) createMember(t *testing.T, name, region string) {
 	}).Obj()
 	e.MustCreate(t, m)
 	m.Status.Provider, m.Status.Region, m.Status.Zones = v1.ProviderAWS, region, []string{region + "a"}
-	m.Status.Capabilities = []string{csi.CapabilityDriver + driver}
+	m.Status.Capabilities = []string{csi.CapabilityDriver + driver, csi.CapabilitySnapshots}
 	if err := e.Status().Update(t.Context(), m); err != nil {
 		t.Fatal(err)
 	}

@@ -28,17 +28,28 @@ func (e *Env) RunMember(t *testing.T) {
 			continue
 		}
 		m := memberControllers{WithWatch: c, env: e}
-		for _, run := range []func(context.Context) error{m.runClaims, m.runVolumes, m.runPods} {
+		for _, run := range []func(context.Context) error{m.runSnapshots, m.runClaims, m.runVolumes, m.runPods} {
 			if err := run(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 		}
+		e.runJobs(t, c)
 	}
+}
+
+// runJobs runs the Jobs of each member, if the test says how they end.
+func (e *Env) runJobs(t *testing.T, c client.WithWatch) {
+	t.Helper()
 	if e.JobExit == nil {
 		return
 	}
-	for _, job := range e.jobs(t) {
-		e.endJob(t, &job, e.JobExit(t, &job))
+	there := *e
+	there.WithWatch = c
+	for _, job := range there.jobs(t) {
+		if err := createServiceAccount(t.Context(), c, job.Namespace); err != nil {
+			t.Fatal(err)
+		}
+		there.endJob(t, &job, e.JobExit(t, &job))
 	}
 }
 
@@ -62,6 +73,8 @@ func (m memberControllers) runClaims(ctx context.Context) error {
 			err = m.removeFinalizers(ctx, c)
 		case c.Status.Phase != corev1.ClaimBound && c.Spec.VolumeName != "":
 			err = m.bind(ctx, c)
+		case c.Spec.DataSource != nil && c.Spec.VolumeName == "":
+			err = m.provision(ctx, c)
 		}
 		if err != nil {
 			return err

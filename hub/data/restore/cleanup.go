@@ -7,7 +7,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
@@ -28,9 +27,6 @@ type cleaner struct {
 	writer client.Writer
 	// now is the time.
 	now time.Time
-	// note records the volume of a claim before the claim is deleted, so that the caller
-	// can wait until the volume is gone, too. Optional.
-	note func(ctx context.Context, claim, volume string) error
 }
 
 // claim deletes a claim of the hub and its volume, and reports whether the claim is gone. A
@@ -55,11 +51,6 @@ func (c cleaner) claim(ctx context.Context, key client.ObjectKey) (gone bool, er
 	}
 	if !claim.DeletionTimestamp.IsZero() {
 		return false, nil
-	}
-	if claim.Spec.VolumeName != "" && c.note != nil {
-		if err := c.note(ctx, claim.Name, claim.Spec.VolumeName); err != nil {
-			return false, fmt.Errorf("recording the volume of the claim %s: %w", key.Name, err)
-		}
 	}
 	// Unchanged: it must not have been bound in between.
 	same := client.Preconditions{UID: new(claim.UID), ResourceVersion: new(claim.ResourceVersion)}
@@ -93,26 +84,6 @@ func (c cleaner) deleteVolumeWithClaim(ctx context.Context, claim *corev1.Persis
 	before := pv.DeepCopy()
 	pv.Spec.PersistentVolumeReclaimPolicy = corev1.PersistentVolumeReclaimDelete
 	return c.patch(ctx, pv, before)
-}
-
-// volume deletes a PersistentVolume of the hub that no claim is bound to, and reports whether
-// it is gone. By is the Restore's UID, which no claim has: the hub may delete no PersistentVolume, but one
-// that refers to a claim that does not exist counts as released, and its driver deletes it.
-func (c cleaner) volume(ctx context.Context, name string, by types.UID) (gone bool, err error) {
-	pv := &corev1.PersistentVolume{}
-	err = c.reader.Get(ctx, client.ObjectKey{Name: name}, pv)
-	if apierrors.IsNotFound(err) {
-		return true, nil
-	}
-	if err != nil {
-		return false, fmt.Errorf("getting the volume %s: %w", name, err)
-	}
-	if pv.Spec.ClaimRef == nil || pv.Spec.ClaimRef.UID != "" {
-		return false, nil // It was bound: its driver deletes it.
-	}
-	before := pv.DeepCopy()
-	pv.Spec.ClaimRef.UID = by
-	return false, c.patch(ctx, pv, before)
 }
 
 func (c cleaner) patch(ctx context.Context, pv, before *corev1.PersistentVolume) error {

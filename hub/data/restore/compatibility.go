@@ -2,6 +2,7 @@ package restore
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -77,30 +78,6 @@ func major(version string) int {
 	return n
 }
 
-// volumeZone returns the zone for a volume, in the provider's notation: the requested zone, else
-// the zone of the volume that it replaces, else the first zone of the cluster.
-func volumeZone(asked, replaced string, m *v1.MemberCluster) string {
-	switch {
-	case asked != "":
-		return providerZone(asked, m)
-	case replaced != "":
-		return replaced
-	case len(m.Status.Zones) > 0:
-		return providerZone(m.Status.Zones[0], m)
-	default:
-		return ""
-	}
-}
-
-// providerZone returns the zone of a volume for the zone of a node: Azure's node labels put the
-// region in front.
-func providerZone(zone string, m *v1.MemberCluster) string {
-	if m.Status.Provider == v1.ProviderAzure {
-		return strings.TrimPrefix(zone, m.Status.Region+"-")
-	}
-	return zone
-}
-
 // verificationSize returns the size of the volume of a database that a dump is loaded into to prove
 // it, in bytes: as the application's, because a dump does not say how large it will be, at least four times
 // the dump, and at least 1 GiB.
@@ -118,24 +95,16 @@ func verificationSize(db *v1.Database, b *v1.BackupStatus) int64 {
 	return bytes
 }
 
-// volumeSize returns the size of a claim's volume in bytes: the size in the database's spec, if it
-// is more than the snapshot needs. 0 means the snapshot's size.
-func volumeSize(db *v1.Database, b *v1.BackupStatus, claim string) int64 {
-	var least, wanted int64
+// snapshotSize returns the size of the volume that a snapshot, or the one that it is a copy of, was taken of; 0 if it is not known.
+func snapshotSize(b *v1.BackupStatus, id string) resource.Quantity {
 	for i := range b.Snapshots {
-		if s := &b.Snapshots[i]; s.Claim == claim {
-			if q, err := resource.ParseQuantity(s.Size); err == nil {
-				least = q.Value()
-			}
+		s := &b.Snapshots[i]
+		if s.ID != id && !slices.ContainsFunc(s.Copies, func(c v1.CloudSnapshot) bool { return c.ID == id }) {
+			continue
+		}
+		if q, err := resource.ParseQuantity(s.Size); err == nil {
+			return q
 		}
 	}
-	if db != nil {
-		if q, err := db.StorageQuantity(); err == nil {
-			wanted = q.Value()
-		}
-	}
-	if wanted > least {
-		return wanted
-	}
-	return 0
+	return resource.Quantity{}
 }

@@ -51,7 +51,7 @@ func TestWhatAnEngineCanWorkWith(t *testing.T) {
 	}
 }
 
-func TestWhichSnapshotAndWhere(t *testing.T) {
+func TestWhichSnapshot(t *testing.T) {
 	t.Parallel()
 	check := func(what, got, want string) {
 		t.Helper()
@@ -73,33 +73,21 @@ func TestWhichSnapshotAndWhere(t *testing.T) {
 	check("a copy that is not ready", idIn("us-east-1", b), "")
 	check("the snapshot itself", idIn("eu-west-1", b), "snap-1")
 	check("a snapshot without a region", idIn("asia-east1", &v1.BackupStatus{Provider: v1.ProviderGCP}), "snap-1")
-
-	m := &v1.MemberCluster{Status: v1.MemberClusterStatus{Provider: v1.ProviderAWS, Region: "us-east-1", Zones: []string{"us-east-1a", "us-east-1b"}}}
-	check("the first zone", volumeZone("", "", m), "us-east-1a")
-	check("that of the volume in its place", volumeZone("", "us-east-1c", m), "us-east-1c")
-	check("the one that is asked for", volumeZone("us-east-1b", "us-east-1c", m), "us-east-1b")
-	m.Status.Provider, m.Status.Region = v1.ProviderAzure, "westeurope"
-	check("Azure's, without the region", volumeZone("westeurope-2", "", m), "2")
-	m.Status.Zones = nil
-	check("no zones", volumeZone("", "", m), "")
 }
 
 func TestSizes(t *testing.T) {
 	t.Parallel()
 	const gib = 1 << 30
-	b := &v1.BackupStatus{Snapshots: []v1.VolumeSnapshot{{Claim: "data-0", Size: "10Gi"}}, Dump: &v1.DumpFile{Bytes: 3 * gib}}
+	b := &v1.BackupStatus{Dump: &v1.DumpFile{Bytes: 3 * gib}}
 	for name, tt := range map[string]struct {
-		db           *v1.Database
-		volume, test int64
+		db   *v1.Database
+		test int64
 	}{
-		"no database":      {nil, 0, 12 * gib},
-		"a smaller one":    {&v1.Database{Storage: "5Gi"}, 0, 12 * gib},
-		"a larger one":     {&v1.Database{Storage: "20Gi"}, 20 * gib, 20 * gib},
-		"one with no size": {&v1.Database{Storage: "many"}, 0, 12 * gib},
+		"no database":      {nil, 12 * gib},
+		"a smaller one":    {&v1.Database{Storage: "5Gi"}, 12 * gib},
+		"a larger one":     {&v1.Database{Storage: "20Gi"}, 20 * gib},
+		"one with no size": {&v1.Database{Storage: "many"}, 12 * gib},
 	} {
-		if got := volumeSize(tt.db, b, "data-0"); got != tt.volume {
-			t.Errorf("%s: the volume has %d bytes, want %d", name, got, tt.volume)
-		}
 		if got := verificationSize(tt.db, b); got != tt.test {
 			t.Errorf("%s: the one to verify with has %d bytes, want %d", name, got, tt.test)
 		}

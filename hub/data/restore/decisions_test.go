@@ -68,12 +68,12 @@ func TestPossible(t *testing.T) {
 		"no effective spec": {func(w *work) { w.invalid = errors.New("spec.overrides[0].jsonPatches[0]") }, v1.ReasonInvalidSpec, false},
 		"too late for an effective spec": {func(w *work) {
 			w.invalid = errors.New("spec.overrides[0].jsonPatches[0]")
-			w.restore.Status.Volumes = []v1.RestoredVolume{{State: v1.RestoredVolumeReplacing}}
+			w.restore.Status.Steps = []v1.StepStatus{{Name: stepRetire}}
 		}, "", false},
 		"no application": {func(w *work) { w.app = nil }, "", false},
 		"too late to refuse": {func(w *work) {
 			w.backup.Status.Phase = v1.BackupFailed
-			w.restore.Status.Volumes = []v1.RestoredVolume{{State: v1.RestoredVolumeReplacing}}
+			w.restore.Status.Steps = []v1.StepStatus{{Name: stepRetire}}
 		}, "", false},
 		"verify with an agent": {func(w *work) { w.restore.Spec.Verify = true; w.member.Spec.Mode = v1.ModeAgent }, v1.ReasonForbidden, true},
 		"verify another major": {func(w *work) { w.restore.Spec.Verify = true; w.app.Spec.Database.Version = "14.1" }, "", false},
@@ -94,11 +94,21 @@ func TestPossible(t *testing.T) {
 // Restore has replaced the claim.
 func TestNoWayBack(t *testing.T) {
 	t.Parallel()
-	w := situation()
-	w.restore.Status.Volumes = []v1.RestoredVolume{{Claim: "data-0", State: v1.RestoredVolumeReplacing}}
-	result, err := w.giveUp(t.Context(), steps.Fail(v1.ReasonRegionNotAllowed, "not any more"))
-	if err != nil || result.Fatal || result.Reason != v1.ReasonRegionNotAllowed || result.Wait == 0 {
-		t.Errorf("%+v, %v: want to wait with the reason", result, err)
+	refused, conflict := steps.Fail(v1.ReasonRegionNotAllowed, "not any more"), steps.Fail(v1.ReasonConflict, "another volume")
+	for name, tt := range map[string]struct {
+		begun  string
+		result steps.Result
+		fatal  bool
+	}{
+		"before anything is replaced": {stepImport, refused, true},
+		"a claim may be deleted":      {stepRetire, refused, false},
+		"another took the place":      {stepRetire, conflict, true},
+	} {
+		w := situation()
+		w.restore.Status.Steps = []v1.StepStatus{{Name: tt.begun}}
+		if got := w.onward(tt.result); got.Fatal != tt.fatal || got.Reason != tt.result.Reason || !tt.fatal && got.Wait == 0 {
+			t.Errorf("%s: %+v, want fatal %t", name, got, tt.fatal)
+		}
 	}
 }
 
@@ -167,7 +177,7 @@ func TestPatience(t *testing.T) {
 		}, loadLimit},
 		"a Job is at work": {func(w *work) { w.started(); w.restore.Status.Dump.Job = "j" }, 0},
 		"loaded":           {func(w *work) { w.started(); w.restore.Status.Dump.Loaded = true }, 0},
-		"replaced":         {func(w *work) { w.restore.Status.Volumes = []v1.RestoredVolume{{State: v1.RestoredVolumeBound}} }, 0},
+		"replaced":         {func(w *work) { w.restore.Status.Steps = []v1.StepStatus{{Name: stepRetire}} }, 0},
 	} {
 		w := ofDump()
 		tt.change(w)
@@ -234,8 +244,8 @@ func TestSuperseded(t *testing.T) {
 		t.Errorf("%q is another's, want data-0", got)
 	}
 	// What another put there is left alone.
-	if bound, err := w.replaceClaim(t.Context(), &w.restore.Status.Volumes[0]); !bound || err != nil {
-		t.Errorf("bound %t, %v", bound, err)
+	if result := w.bindClaims(t.Context()); result.Stops() {
+		t.Errorf("%+v", result)
 	}
 }
 

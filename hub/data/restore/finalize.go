@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
-	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -48,7 +46,7 @@ func (w *work) finalize(ctx context.Context) (reconcile.Result, error) {
 // undo ends a Restore that is under way.
 func (w *work) undo(ctx context.Context) (steps.Result, error) {
 	if w.restore.Spec.Verify {
-		return w.deleteVerification(ctx)
+		return w.undoVerification(ctx)
 	}
 	if result, err := w.readAll(ctx); result.Stops() || err != nil {
 		return result, err
@@ -66,14 +64,26 @@ func (w *work) undo(ctx context.Context) (steps.Result, error) {
 	}
 	if w.replaced() && !w.bound() && !w.ended() {
 		// The database must not start without its claim: this is seen through.
-		if result := w.replaceClaims(ctx); result.Stops() {
-			return result, nil
+		if result, err := w.through(ctx, stepBind); result.Stops() || err != nil {
+			return result, err
 		}
 	}
+	return steps.Unwind(ctx, w.steps(), w.restore.Status.Steps)
+}
+
+// through runs the steps up to one.
+func (w *work) through(ctx context.Context, last string) (steps.Result, error) {
+	all := w.steps()
+	end := slices.IndexFunc(all, func(s steps.Step) bool { return s.Name == last })
+	return steps.Advance(ctx, all[:end+1], &w.restore.Status.Steps, w.now)
+}
+
+// startAgain releases the lock of the database.
+func (w *work) startAgain(ctx context.Context) (steps.Result, error) {
 	if err := w.releaseDatabaseLock(ctx); err != nil {
 		return w.memberError(err), nil
 	}
-	return w.deleteUnused(ctx), nil
+	return steps.Result{}, nil
 }
 
 // readAll reads what a Restore works on. A member or a backup that no longer exists needs
@@ -94,29 +104,6 @@ func (w *work) releaseDatabaseLock(ctx context.Context) error {
 	defer cancel()
 	_, err := releaseLock(ctx, w.writer(), w.targetFacts.copy, w.restore)
 	return err
-}
-
-// deleteUnused deletes the volumes that were created and that no claim got.
-func (w *work) deleteUnused(ctx context.Context) steps.Result {
-	if w.replaced() {
-		return steps.Result{}
-	}
-	for i := range w.restore.Status.Volumes {
-		v := &w.restore.Status.Volumes[i]
-		short, cancel := context.WithTimeout(ctx, memberTimeout)
-		err := w.reader().Get(short, client.ObjectKey{Name: v.PersistentVolume}, &corev1.PersistentVolume{})
-		cancel()
-		if err == nil {
-			continue // A claim may have it by now: it is left to people.
-		}
-		if !apierrors.IsNotFound(err) {
-			return w.memberError(err)
-		}
-		if err := w.maker().delete(ctx, v); err != nil {
-			return steps.FromError(err, "deleting the volume of the claim "+v.Claim)
-		}
-	}
-	return steps.Result{}
 }
 
 // memberError returns the result for an error of the member or of the cloud.

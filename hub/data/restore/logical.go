@@ -2,7 +2,6 @@ package restore
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
@@ -76,15 +75,4 @@ func (w *work) cancelVerificationLoad(ctx context.Context) steps.Result {
 		return steps.Result{}
 	}
 	return w.verificationLoad().tidy(ctx)
-}
-
-// note writes down the volume of a claim that is about to be deleted, so that it is seen
-// that the driver deletes it.
-func (w *work) note(ctx context.Context, claim, volume string) error {
-	all := &w.restore.Status.Volumes
-	if slices.ContainsFunc(*all, func(v v1.RestoredVolume) bool { return v.Claim == claim }) {
-		return nil
-	}
-	*all = append(*all, v1.RestoredVolume{Claim: claim, PersistentVolume: volume})
-	return w.save(ctx)
 }

@@ -179,11 +179,7 @@ func (l dumpLoad) renew(ctx context.Context, job *batchv1.Job, outcome memberjob
 func (l dumpLoad) tidy(ctx context.Context) steps.Result {
 	gone, err := l.stop(ctx)
 	if d := l.restore.Status.Dump; err == nil && gone && d != nil && d.Claim != "" {
-		member := cleaner{reader: l.reader(), writer: l.writer(), now: l.now}
-		if l.restore.Spec.Verify {
-			member.note = l.note
-		}
-		gone, err = member.claim(ctx, client.ObjectKey{Namespace: l.into.Owner.Namespace, Name: d.Claim})
+		gone, err = l.cleaner().claim(ctx, client.ObjectKey{Namespace: l.into.Owner.Namespace, Name: d.Claim})
 	}
 	switch {
 	case err != nil:

@@ -56,7 +56,6 @@ func TestRestores(t *testing.T) {
 // all restores dumps pass by pass. Each case has a Backup and a Restore of its own.
 func (d *dumpTest) all(t *testing.T) {
 	t.Run("failure is final", d.failureIsFinal)
-	t.Run("note", d.notes)
 	t.Run("from the claim", d.fromClaim)
 	t.Run("of a lost database", d.ofALostDatabase)
 	t.Run("replayed", d.replayed)

@@ -6,10 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -92,27 +90,6 @@ func (d *dumpTest) deletedBeforeItBegins(t *testing.T) {
 	d.expectChanges(t)
 }
 
-// notes checks that the volume of a claim is stored once, before the claim is deleted.
-func (d *dumpTest) notes(t *testing.T) {
-	d.reset(t)
-	stored, r := d.restore(t), NewReconciler(d.process.Client, d.options)
-	w := &work{Reconciler: r, stored: stored, restore: stored.DeepCopy()}
-	for range 2 {
-		if err := w.note(t.Context(), "data-0", "pvc-1"); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want := []v1.RestoredVolume{{Claim: "data-0", PersistentVolume: "pvc-1"}}
-	if diff := cmp.Diff(want, d.restore(t).Status.Volumes); diff != "" {
-		t.Errorf("written (-want +got):\n%s", diff)
-	}
-	// A pass that has read an old Restore writes nothing.
-	old := &work{Reconciler: r, stored: stored, restore: stored.DeepCopy()}
-	if err := old.note(t.Context(), "data-1", "pvc-2"); !apierrors.IsConflict(err) {
-		t.Errorf("an old one: %v", err)
-	}
-}
-
 // verified checks that a dump that is on its claim as well is brought from the bucket into a database of its own.
 // Nothing is left of that, nor of the volume that the dump was brought to.
 func (d *dumpTest) verified(t *testing.T) {
@@ -147,9 +124,8 @@ func (d *dumpTest) verified(t *testing.T) {
 	d.endLoad(t, 0)
 	d.process.Run(t, NewReconciler(d.process.Client, d.options), d.key, func() bool { return done(d.restore(t)) })
 	r := d.restore(t)
-	want := []v1.RestoredVolume{{Claim: claim.Name, PersistentVolume: "fetched"}}
-	if diff := cmp.Diff(want, r.Status.Volumes); diff != "" || r.Status.Phase != v1.RestoreCompleted || d.Backup(t, d.backup).Status.LastVerifiedTime == nil {
-		t.Errorf("%s: %s, volumes (-want +got):\n%s", r.Status.Phase, r.Status.Message, diff)
+	if r.Status.Phase != v1.RestoreCompleted || d.Backup(t, d.backup).Status.LastVerifiedTime == nil {
+		t.Errorf("%s: %s", r.Status.Phase, r.Status.Message)
 	}
 	for _, list := range []client.ObjectList{&batchv1.JobList{}, &corev1.SecretList{}, &corev1.PersistentVolumeClaimList{}} {
 		if err := d.List(t.Context(), list, client.InNamespace(VerificationNamespace)); err != nil {

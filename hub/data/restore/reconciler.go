@@ -15,7 +15,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/cloud"
 	"github.com/shopfleet/shopfleet/hub/data/steps"
 	"github.com/shopfleet/shopfleet/spoke/runtime/apierror"
 	"github.com/shopfleet/shopfleet/spoke/runtime/retry"
@@ -94,14 +93,10 @@ func (w *work) pass(ctx context.Context) (reconcile.Result, error) {
 		}
 		return w.options.Waits.Later(max(result.Wait, memberDelay)), nil
 	}
-	if result.Fatal && !w.isDump() {
-		if result, err = w.giveUp(ctx, result); err != nil {
-			return reconcile.Result{}, err
-		}
-	}
+	result = w.onward(result)
 	w.conclude(result)
-	if result.Fatal && w.restore.Status.Dump != nil {
-		// Written down first: nothing must be loaded again while the rest is taken back.
+	if result.Fatal && w.changed() && result.Reason != v1.ReasonAlreadyRestored {
+		// Written down first: nothing must be done again while the rest is taken back.
 		w.restore.Status.Phase, w.restore.Status.CompletionTime = v1.RestoreCleaningUp, nil
 	}
 	if err := w.write(ctx); err != nil {
@@ -147,35 +142,19 @@ func (w *work) timeLimit() time.Duration {
 	}
 }
 
-// giveUp ends a Restore that cannot succeed: the database continues with the data that it had, and
-// the volumes that were created in the cloud are deleted. A database without its claim must not
-// start, so a Restore that has replaced the claim is given up only if another one took its place.
-func (w *work) giveUp(ctx context.Context, result steps.Result) (steps.Result, error) {
-	if result.Reason == v1.ReasonAlreadyRestored {
-		return result, nil // The database may use the volumes.
+// onward returns the result of a pass: past the point of no return nothing fails, because a database without its claim must
+// not start. It is given up only if another volume took the place.
+func (w *work) onward(result steps.Result) steps.Result {
+	if !result.Fatal || !w.replaced() || result.Reason == v1.ReasonConflict || result.Reason == v1.ReasonAlreadyRestored {
+		return result
 	}
-	if w.replaced() && result.Reason != v1.ReasonConflict {
-		return steps.RetryAfter(steps.Refused, result.Reason, "%s", result.Message), nil
-	}
-	if w.targetFacts == nil {
-		if waiting, err := w.readAll(ctx); waiting.Stops() || err != nil {
-			return steps.RetryAfter(max(waiting.Wait, steps.Member), result.Reason, "%s (the database starts again when %s answers)", result.Message, w.member.Name), err
-		}
-	}
-	if w.targetFacts == nil {
-		return result, nil // The member or the backup is no more.
-	}
-	if !w.databaseReleased(ctx) {
-		return steps.RetryAfter(steps.Member, result.Reason, "%s (starting the database again)", result.Message), nil
-	}
-	if waiting := w.deleteUnused(ctx); waiting.Stops() {
-		return steps.RetryAfter(max(waiting.Wait, steps.Member), result.Reason, "%s (%s)", result.Message, waiting.Message), nil
-	}
-	return result, nil
+	return steps.RetryAfter(steps.Refused, result.Reason, "%s", result.Message)
 }
 
-// databaseReleased releases the lock of the database, and reports whether that succeeded.
-func (w *work) databaseReleased(ctx context.Context) bool { return w.releaseDatabaseLock(ctx) == nil }
+// changed reports whether the Restore may have changed something in the member.
+func (w *work) changed() bool {
+	return w.restore.Status.Dump != nil || steps.Begun(w.restore.Status.Steps, stepImport)
+}
 
 // done reports whether nothing more is done for a Restore.
 func done(r *v1.Restore) bool {
@@ -281,11 +260,6 @@ func reasonOf(r *v1.Restore) string {
 		return ready.Reason
 	}
 	return ""
-}
-
-// owner returns the hub and the application that own the volumes.
-func (w *work) owner() cloud.Owner {
-	return cloud.Owner{Hub: w.options.HubUID, App: w.backup.Status.AppUID}
 }
 
 func (w *work) age() time.Duration {

@@ -16,17 +16,10 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/render"
 )
 
-// chooseSnapshots writes down which snapshots the volumes are made from, and where, once.
+// chooseSnapshots writes down which snapshots the volumes are made from.
 func (w *work) chooseSnapshots(ctx context.Context) steps.Result {
-	if result := w.findTarget(ctx); result.Stops() {
+	if result := w.canImport(); result.Stops() {
 		return result
-	}
-	if w.ended() && !w.bound() {
-		return w.alreadyRestored()
-	}
-	s := &w.restore.Status
-	if len(s.Volumes) > 0 {
-		return steps.Result{}
 	}
 	if result := w.replaceable(ctx); result.Stops() {
 		return result
@@ -34,7 +27,7 @@ func (w *work) chooseSnapshots(ctx context.Context) steps.Result {
 	var chosen []v1.RestoredVolume
 	for i := range w.backup.Status.Snapshots {
 		snapshot := &w.backup.Status.Snapshots[i]
-		// One that is missing may have been recovered since: the cloud is asked before anything is stopped.
+		// One that is missing may have been recovered since: the driver is asked before anything is stopped.
 		id, _ := csi.SnapshotIn(w.member.Status.Region, &w.backup.Status, snapshot)
 		if id == "" && w.backup.Status.Phase == v1.BackupFinalizing && slices.Contains(w.backup.Spec.CopyToRegions, w.member.Status.Region) {
 			return steps.RetryAfter(steps.Member, v1.ReasonBackupNotReady, "the copy of Backup %q in %s is being made", w.backup.Name, w.member.Status.Region)
@@ -43,23 +36,16 @@ func (w *work) chooseSnapshots(ctx context.Context) steps.Result {
 			return noneIn(w.member.Status.Region, w.backup, snapshot)
 		}
 		name := w.claimName(snapshot.Claim)
-		live := w.targetFacts.claims[name]
-		if live != nil && !w.restore.Spec.Overwrite {
+		if live := w.targetFacts.claims[name]; live != nil && !w.restore.Spec.Overwrite && !w.restore.Spec.Verify {
 			return steps.Fail(v1.ReasonVolumeInUse, "the database has the claim %s in %s: give spec.overwrite: true to put the restored volume in its place",
 				name, w.member.Name)
 		}
-		if result := w.canCreateVolume(ctx, snapshot, live); result.Stops() {
-			return result
-		}
-		chosen = append(chosen, v1.RestoredVolume{
-			Claim: name, Snapshot: id, Zone: volumeZone(w.restore.Spec.Zone, live.zone(), w.member),
-			PersistentVolume: "shopfleet-" + w.nameOf(name),
-		})
+		chosen = append(chosen, v1.RestoredVolume{Claim: name, Snapshot: id})
 	}
 	if len(chosen) == 0 {
 		return steps.Fail(v1.ReasonBackupNotReady, "Backup %q has no snapshots", w.backup.Name)
 	}
-	s.Volumes = chosen
+	w.restore.Status.Volumes = chosen
 	return steps.Result{}
 }
 
@@ -73,8 +59,8 @@ func noneIn(region string, b *v1.Backup, s *v1.VolumeSnapshot) steps.Result {
 	return steps.Fail(v1.ReasonSnapshotMissing, "Backup %q has no snapshot in %s: give %s in copyToRegions of the backups to come", b.Name, region, region)
 }
 
-// replaceable reports whether the data of a database that runs there can be replaced: by
-// data that its pods can all work with, and that has the credentials it is asked with.
+// replaceable reports whether the data of a database that runs there can be replaced, by data that its pods can all work
+// with.
 func (w *work) replaceable(ctx context.Context) steps.Result {
 	if w.restore.Spec.Verify {
 		return steps.Result{}
@@ -83,14 +69,7 @@ func (w *work) replaceable(ctx context.Context) steps.Result {
 	if err != nil {
 		return steps.FromMember(err, w.member.Name, "read claims and volumes")
 	}
-	if result := w.onlyPrimary(others); result.Stops() {
-		return result
-	}
-	copied := w.targetFacts.copy
-	if copied == nil || copied.Spec.Database == nil || w.member.Name == w.backup.Spec.ClusterRef.Name {
-		return steps.Result{}
-	}
-	return w.sameCredentials(ctx)
+	return w.onlyPrimary(others)
 }
 
 // onlyPrimary reports whether the primary alone has data: a pod that has other data goes on with it when the primary has
@@ -126,42 +105,4 @@ func (w *work) otherClaims(ctx context.Context, reader client.Reader) ([]string,
 		}
 	}
 	return there, nil
-}
-
-// nameOf returns the name of a volume in the cloud.
-func (w *work) nameOf(claim string) string {
-	return cloud.Name(w.options.HubUID, string(w.restore.UID), claim, "restore")
-}
-
-// createVolumes creates the volumes in the cloud.
-func (w *work) createVolumes(ctx context.Context) steps.Result {
-	return w.maker().createAll(ctx, w.restore.Status.Volumes)
-}
-
-// maker makes and deletes the volumes of this Restore.
-func (w *work) maker() volumeMaker {
-	return volumeMaker{
-		connect: func(ctx context.Context) (cloud.Session, error) {
-			return w.options.Accounts.Session(ctx, w.backup.Status.Account, w.member.Status.Region)
-		},
-		spec: w.volumeSpec, save: w.save, owner: w.owner(), age: w.age(),
-	}
-}
-
-// volumeSpec returns the specification of a volume.
-func (w *work) volumeSpec(v *v1.RestoredVolume) cloud.VolumeSpec {
-	wanted := w.database()
-	if w.restore.Spec.Verify {
-		wanted = nil
-	}
-	return cloud.VolumeSpec{
-		Name: w.nameOf(v.Claim), Zone: v.Zone,
-		Snapshot:  cloud.SnapshotRef{Region: w.member.Status.Region, ID: v.Snapshot},
-		SizeBytes: volumeSize(wanted, &w.backup.Status, v.Claim), Class: w.targetFacts.class.parameters, Attempt: int(v.Attempt),
-		Tags: cloud.Tags{
-			cloud.TagHub: w.options.HubUID, cloud.TagApp: w.backup.Status.AppUID,
-			cloud.TagNamespace: w.restore.Namespace, cloud.TagAppName: w.backup.Spec.AppRef.Name,
-			cloud.TagCluster: w.member.Name, cloud.TagClaim: v.Claim, cloud.TagBackup: w.backup.Name,
-		},
-	}
 }

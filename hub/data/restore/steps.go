@@ -6,6 +6,13 @@ import (
 	"github.com/shopfleet/shopfleet/hub/data/steps"
 )
 
+// Names of steps that others ask for. There is no way back from Retire.
+const (
+	stepImport = "Import"
+	stepRetire = "Retire"
+	stepBind   = "Bind"
+)
+
 // steps returns the steps of a Restore in their order, by its strategy, once its Backup is
 // known.
 func (w *work) steps() []steps.Step {
@@ -19,14 +26,19 @@ func (w *work) steps() []steps.Step {
 		return []steps.Step{{Name: "Resolve", Run: inMember(w.findTarget)}, {Name: "Load", Run: w.loadDump}}
 	case verify:
 		return []steps.Step{
-			{Name: "Resolve", Run: inMember(w.chooseSnapshots)}, {Name: "Import", Run: inMember(w.createVolumes)},
-			{Name: "Bind", Run: inMember(w.replaceClaims)}, {Name: "Prove", Run: inMember(w.verify)},
+			{Name: "Resolve", Run: inMember(w.chooseSnapshots), Once: true},
+			{Name: stepImport, Run: inMember(w.importVolumes), Undo: w.undoImport, Once: true},
+			{Name: "Prove", Run: inMember(w.verify), Undo: w.removeVerification},
 		}
 	default:
 		return []steps.Step{
-			{Name: "Resolve", Run: inMember(w.chooseSnapshots)}, {Name: "Import", Run: inMember(w.createVolumes)},
-			{Name: "Stop", Run: inMember(w.stopDatabase)}, {Name: "Bind", Run: inMember(w.replaceClaims)},
-			{Name: "Start", Run: steps.Then(inMember(w.copySecrets), inMember(w.startDatabase))},
+			{Name: "Resolve", Run: inMember(w.chooseSnapshots), Once: true},
+			{Name: stepImport, Run: inMember(w.importVolumes), Undo: w.undoImport, Once: true},
+			{Name: "Stop", Run: inMember(w.stopDatabase), Undo: w.startAgain, Once: true},
+			{Name: stepRetire, Run: inMember(w.retireClaims), NoWayBack: true, Once: true},
+			{Name: stepBind, Run: inMember(w.bindClaims), Once: true},
+			{Name: "Start", Run: inMember(w.startDatabase), Once: true},
+			{Name: "Release", Run: inMember(w.release), Once: true},
 		}
 	}
 }
@@ -40,6 +52,14 @@ func inMember(run func(context.Context) steps.Result) func(context.Context) (ste
 func (w *work) advance(ctx context.Context) (steps.Result, error) {
 	if result, err := w.find(ctx); result.Stops() || err != nil {
 		return result, err
+	}
+	if !w.isDump() {
+		if result := w.findTarget(ctx); result.Stops() {
+			return result, nil
+		}
+		if w.ended() && !w.bound() {
+			return w.alreadyRestored(), nil
+		}
 	}
 	return steps.Advance(ctx, w.steps(), &w.restore.Status.Steps, w.now)
 }

@@ -16,12 +16,12 @@ import (
 // defaultAnnotation marks the class of claims that ask for none.
 const defaultAnnotation = "storageclass.kubernetes.io/is-default-class"
 
-// storageClass represents the storage class for a volume.
+// storageClass is the storage class for a volume.
 type storageClass struct {
 	// name is the name of the StorageClass; empty if the cluster has no default.
-	name       string
-	parameters map[string]string
-	driver     string
+	name string
+	// driver makes its volumes; empty if there is no such class.
+	driver string
 }
 
 // wantedClass holds the inputs that decide on the class: the existing claims, else the copy,
@@ -32,13 +32,10 @@ type wantedClass struct {
 	copied, app *v1.EcommerceApp
 }
 
-// findClass reads the class in the member. The error wraps csi.ErrDriverMissing without a driver.
+// findClass reads the class in the member.
 func findClass(ctx context.Context, reader client.Reader, wanted wantedClass) (storageClass, error) {
-	driver, err := csi.ClusterOf(wanted.member).Driver()
-	if err != nil {
-		return storageClass{}, err
-	}
-	found := storageClass{driver: driver}
+	var found storageClass
+	var err error
 	if found.name, err = wanted.name(); err != nil {
 		return storageClass{}, err
 	}
@@ -52,7 +49,7 @@ func findClass(ctx context.Context, reader client.Reader, wanted wantedClass) (s
 	if client.IgnoreNotFound(err) != nil {
 		return storageClass{}, fmt.Errorf("getting the storage class %s: %w", found.name, err)
 	}
-	found.parameters = class.Parameters
+	found.driver = class.Provisioner
 	return found, nil
 }
 

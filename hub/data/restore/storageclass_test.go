@@ -1,7 +1,6 @@
 package restore
 
 import (
-	"errors"
 	"testing"
 	"time"
 
@@ -13,12 +12,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/cloud/csi"
 )
 
 // classOf returns a StorageClass, which is the default one since a time, or is not.
 func classOf(name string, defaultSince int64) *storagev1.StorageClass {
-	class := &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Parameters: map[string]string{"of": name}}
+	class := &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Provisioner: "driver-of-" + name}
 	if defaultSince > 0 {
 		class.CreationTimestamp = metav1.NewTime(time.Unix(defaultSince, 0))
 		class.Annotations = map[string]string{defaultAnnotation: "true"}
@@ -59,13 +57,9 @@ func TestFindClass(t *testing.T) {
 		tt.wanted.member = member
 		reader := fake.NewClientBuilder().WithScheme(scheme.Scheme).WithObjects(tt.classes...).Build()
 		got, err := findClass(t.Context(), reader, tt.wanted)
-		if err != nil || got.name != tt.want || (got.parameters != nil) != tt.known || tt.known && got.parameters["of"] != tt.want {
+		if err != nil || got.name != tt.want || (got.driver != "") != tt.known || tt.known && got.driver != "driver-of-"+tt.want {
 			t.Errorf("%s: %+v, %v; want %q", name, got, err, tt.want)
 		}
-	}
-	bare := &v1.MemberCluster{Status: v1.MemberClusterStatus{Provider: v1.ProviderAWS}}
-	if got, err := findClass(t.Context(), nil, wantedClass{member: bare}); !errors.Is(err, csi.ErrDriverMissing) {
-		t.Errorf("without a driver: %+v, %v", got, err)
 	}
 }
 

@@ -15,7 +15,6 @@ import (
 	"sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/cloud"
 	"github.com/shopfleet/shopfleet/cloud/csi"
 	"github.com/shopfleet/shopfleet/hub/data/steps"
 )
@@ -38,20 +37,11 @@ type targetFacts struct {
 type claim struct {
 	pvc *corev1.PersistentVolumeClaim
 	pv  *corev1.PersistentVolume
-	ref cloud.VolumeRef
 }
 
 // reader reads from the API server of the member, and writer writes there.
 func (w *work) reader() client.Reader { return w.targetFacts.cluster.GetAPIReader() }
 func (w *work) writer() client.Writer { return w.targetFacts.cluster.GetClient() }
-
-// zone returns the zone of the claim's volume; empty if it is unknown.
-func (c *claim) zone() string {
-	if c == nil {
-		return ""
-	}
-	return c.ref.Zone
-}
 
 // findTarget reads what there is in the member, from its API server.
 func (w *work) findTarget(ctx context.Context) steps.Result {
@@ -149,9 +139,5 @@ func (w *work) readClaim(ctx context.Context, reader client.Reader, name string)
 		return nil, fmt.Errorf("getting the volume of the claim %s: %w", name, err)
 	}
 	c.pv = pv
-	// One that is not of the cloud can be replaced all the same.
-	if ref, err := csi.ParsePV(pv, csi.Defaults{Region: w.member.Status.Region}); err == nil {
-		c.ref = ref
-	}
 	return c, nil
 }

@@ -168,9 +168,8 @@ func (w *work) cleanUp(ctx context.Context) (reconcile.Result, error) {
 	return reconcile.Result{}, w.write(ctx)
 }
 
-// deleteVerification deletes the database, its claim and its volume. What is not reached is tried
-// again for as long as the member is one.
-func (w *work) deleteVerification(ctx context.Context) (steps.Result, error) {
+// undoVerification ends a verification. What is not reached is tried again for as long as the member is one.
+func (w *work) undoVerification(ctx context.Context) (steps.Result, error) {
 	if len(w.restore.Status.Volumes) == 0 && w.restore.Status.Dump == nil {
 		return steps.Result{}, nil // Nothing was made.
 	}
@@ -180,33 +179,30 @@ func (w *work) deleteVerification(ctx context.Context) (steps.Result, error) {
 	if w.targetFacts == nil {
 		return steps.Result{}, nil // The member or the backup is no more.
 	}
-	short, cancel := context.WithTimeout(ctx, memberTimeout)
+	if w.isDump() {
+		return w.removeVerification(ctx)
+	}
+	return steps.Unwind(ctx, w.steps(), w.restore.Status.Steps)
+}
+
+// removeVerification deletes the database, its claim and its volume.
+func (w *work) removeVerification(ctx context.Context) (steps.Result, error) {
+	ctx, cancel := context.WithTimeout(ctx, memberTimeout)
 	defer cancel()
-	if result := w.cancelVerificationLoad(short); result.Stops() {
+	if result := w.cancelVerificationLoad(ctx); result.Stops() {
 		return result, nil
 	}
-	member := cleaner{reader: w.reader(), writer: w.writer(), now: w.now, note: w.note}
-	gone, err := w.verification().remove(short, w.targetFacts.cluster, member)
+	gone, err := w.verification().remove(ctx, w.targetFacts.cluster, w.cleaner())
 	if err != nil {
 		return w.memberError(err), nil
 	}
 	if !gone {
 		return steps.RetryAfter(memberDelay, v1.ReasonDeleting, "deleting the database"), nil
 	}
-	for i := range w.restore.Status.Volumes {
-		gone, err := member.volume(short, w.restore.Status.Volumes[i].PersistentVolume, w.restore.UID)
-		if err != nil {
-			return w.memberError(err), nil
-		}
-		if !gone {
-			return steps.RetryAfter(memberDelay, v1.ReasonDeleting, "waiting for the driver to delete the volume"), nil
-		}
-	}
-	// Those that the driver did not delete, or does not know.
-	for i := range w.restore.Status.Volumes {
-		if err := w.maker().delete(ctx, &w.restore.Status.Volumes[i]); err != nil {
-			return steps.FromError(err, "deleting the volume that was verified"), nil
-		}
-	}
 	return steps.Result{}, nil
+}
+
+// cleaner deletes claims and their volumes in the member.
+func (w *work) cleaner() cleaner {
+	return cleaner{reader: w.reader(), writer: w.writer(), now: w.now}
 }

@@ -71,6 +71,47 @@ func TestAdvance(t *testing.T) {
 	}
 }
 
+// TestUndoable checks that a step that is to be taken back is recorded before it runs, that one that is complete is not run
+// again if it says so, and that steps are taken back from the last one that was begun.
+func TestUndoable(t *testing.T) {
+	t.Parallel()
+	var ran []string
+	step := func(name string, waits bool) Step {
+		note := func(what string) func(context.Context) (Result, error) {
+			return func(context.Context) (Result, error) {
+				if ran = append(ran, what+name); waits && what == "" {
+					return RetryAfter(time.Second, "Waiting", "not yet"), nil
+				}
+				return Result{}, nil
+			}
+		}
+		return Step{Name: name, Run: note(""), Undo: note("undo "), Once: true}
+	}
+	resolve := step("Resolve", false)
+	resolve.Undo = nil
+	retire := step("Retire", true)
+	retire.Undo, retire.NoWayBack = nil, true
+	all := []Step{resolve, step("Import", false), step("Stop", false), retire, step("Bind", false)}
+	var recorded []v1.StepStatus
+	for i, want := range [][]string{{"Resolve"}, {"Import"}, {"Stop"}, {"Retire"}, {"Retire"}} {
+		ran = nil
+		result, err := Advance(t.Context(), all, &recorded, time.Unix(int64(i), 0))
+		if diff := cmp.Diff(want, ran); diff != "" || !result.Stops() || err != nil {
+			t.Errorf("pass %d: %+v, %v, ran (-want +got):\n%s", i, result, err, diff)
+		}
+	}
+	if !Begun(recorded, "Retire") || Complete(recorded, "Retire") || !Complete(recorded, "Stop") || Begun(recorded, "Bind") {
+		t.Errorf("recorded %+v", recorded)
+	}
+	ran = nil
+	if result, err := Unwind(t.Context(), all, recorded); result.Stops() || err != nil {
+		t.Errorf("%+v, %v", result, err)
+	}
+	if diff := cmp.Diff([]string{"undo Stop", "undo Import"}, ran); diff != "" {
+		t.Errorf("taken back (-want +got):\n%s", diff)
+	}
+}
+
 func TestThen(t *testing.T) {
 	t.Parallel()
 	errServer := errors.New("no API server")

@@ -1,0 +1,42 @@
+package driver
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"github.com/shopfleet/shopfleet/e2e/fleet"
+	disks "github.com/shopfleet/shopfleet/e2e/fleet/csi"
+)
+
+// Playing is a driver that works in a cluster: its controllers and what attaches and grows volumes.
+type Playing struct {
+	driver      *Driver
+	controllers *Controllers
+	standIn     *disks.SimulatedDriver
+}
+
+// Play lets a driver listen, and starts its controllers in a cluster. Run attaches and grows its volumes. Stop ends it.
+func Play(ctx context.Context, c *fleet.Cluster, o Options, progress io.Writer) (*Playing, error) {
+	d, err := Listen(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	controllers, err := StartControllers(ctx, c, d, progress)
+	if err != nil {
+		return nil, errors.Join(err, d.Stop())
+	}
+	p := &Playing{driver: d, controllers: controllers}
+	if p.standIn, err = disks.New(ctx, c.AdminConfig(), o.Driver); err != nil {
+		return nil, errors.Join(err, p.Stop(ctx))
+	}
+	return p, nil
+}
+
+// Run attaches and grows volumes until the context ends.
+func (p *Playing) Run(ctx context.Context) error { return p.standIn.Run(ctx) }
+
+// Stop ends the controllers and the driver.
+func (p *Playing) Stop(ctx context.Context) error {
+	return errors.Join(p.controllers.Stop(ctx), p.driver.Stop())
+}

@@ -1,0 +1,247 @@
+package restore
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/hub/data/steps"
+	"github.com/shopfleet/shopfleet/spoke/render"
+	"github.com/shopfleet/shopfleet/spoke/runtime/retry"
+)
+
+// stopDatabase stops the database, if there is one, until nothing uses its claims.
+func (w *work) stopDatabase(ctx context.Context) steps.Result {
+	if w.targetFacts.copy == nil {
+		return steps.Result{}
+	}
+	ctx, cancel := context.WithTimeout(ctx, memberTimeout)
+	defer cancel()
+	if _, err := takeLock(ctx, w.writer(), w.targetFacts.copy, v1.RestoringAnnotation, w.restore.Name); err != nil {
+		return w.memberError(err)
+	}
+	pod := &corev1.Pod{}
+	key := client.ObjectKey{Namespace: w.restore.Namespace, Name: render.DatabasePod(w.backup.Spec.AppRef.Name)}
+	err := w.reader().Get(ctx, key, pod)
+	switch {
+	case apierrors.IsNotFound(err):
+		return steps.Result{}
+	case err != nil:
+		return w.memberError(err)
+	default:
+		return steps.RetryAfter(memberDelay, v1.ReasonStoppingDatabase, "waiting for the database in %s to stop", w.member.Name)
+	}
+}
+
+// retireClaims deletes the claims that have other volumes than the restored ones. The volumes stay. From its beginning on there
+// is no way back: without its claim the database must not start.
+func (w *work) retireClaims(ctx context.Context) steps.Result {
+	ctx, cancel := context.WithTimeout(ctx, memberTimeout)
+	defer cancel()
+	waiting := steps.Result{}
+	for i := range w.restore.Status.Volumes {
+		v := &w.restore.Status.Volumes[i]
+		live := w.targetFacts.claims[v.Claim]
+		if live == nil || live.pvc.Spec.VolumeName == v.PersistentVolume {
+			continue
+		}
+		if live.pv != nil {
+			v.Replaced = live.pv.Name
+		}
+		if err := w.retire(ctx, live); err != nil {
+			return w.memberError(err)
+		}
+		waiting = steps.RetryAfter(memberDelay, v1.ReasonCreatingVolumes, "waiting for the claim %s in %s to be deleted", v.Claim, w.member.Name)
+	}
+	return waiting
+}
+
+// retire deletes a claim whose volume stays. Nothing is deleted before the status says that the step was begun, and what is
+// replaced.
+func (w *work) retire(ctx context.Context, live *claim) error {
+	c := w.writer()
+	if live.pv != nil && live.pv.Spec.PersistentVolumeReclaimPolicy != corev1.PersistentVolumeReclaimRetain {
+		before := live.pv.DeepCopy()
+		live.pv.Spec.PersistentVolumeReclaimPolicy = corev1.PersistentVolumeReclaimRetain
+		// Optimistic: the deletion below must not come before it is true.
+		if err := c.Patch(ctx, live.pv, retry.MergeFromLocked(before)); err != nil {
+			return fmt.Errorf("keeping the volume %s: %w", live.pv.Name, err)
+		}
+	}
+	if !w.recorded() || !live.pvc.DeletionTimestamp.IsZero() {
+		return nil
+	}
+	same := client.Preconditions{UID: new(live.pvc.UID), ResourceVersion: new(live.pvc.ResourceVersion)}
+	if err := c.Delete(ctx, live.pvc, same); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("deleting the claim %s: %w", live.pvc.Name, err)
+	}
+	return nil
+}
+
+// recorded reports whether the stored status says what this pass is about to replace.
+func (w *work) recorded() bool {
+	return steps.Begun(w.stored.Status.Steps, stepRetire) && equality.Semantic.DeepEqual(w.stored.Status.Volumes, w.restore.Status.Volumes)
+}
+
+// bindClaims makes the claims that the database looks for, on the restored volumes.
+func (w *work) bindClaims(ctx context.Context) steps.Result {
+	ctx, cancel := context.WithTimeout(ctx, memberTimeout)
+	defer cancel()
+	waiting := steps.Result{}
+	for i := range w.restore.Status.Volumes {
+		v := &w.restore.Status.Volumes[i]
+		if v.State == v1.RestoredVolumeBound {
+			continue // From now on the database's StatefulSet owns the claim.
+		}
+		bound, err := w.bind(ctx, v)
+		if err != nil {
+			return w.memberError(err)
+		}
+		if bound {
+			v.State = v1.RestoredVolumeBound
+			continue
+		}
+		waiting = steps.RetryAfter(memberDelay, v1.ReasonCreatingVolumes, "waiting for the claim %s in %s to be bound", v.Claim, w.member.Name)
+	}
+	return waiting
+}
+
+// bind brings one claim closer to its restored volume, and reports whether it is bound to it. Each step is safe to repeat.
+func (w *work) bind(ctx context.Context, v *v1.RestoredVolume) (bool, error) {
+	switch live := w.targetFacts.claims[v.Claim]; {
+	case live != nil && live.pvc.Spec.VolumeName == v.PersistentVolume:
+		return live.pvc.Status.Phase == corev1.ClaimBound, nil
+	case live != nil:
+		if live.pv != nil {
+			v.Replaced = live.pv.Name
+		}
+		return false, w.retire(ctx, live) // One that was made meanwhile.
+	}
+	pv := &corev1.PersistentVolume{}
+	if err := w.reader().Get(ctx, client.ObjectKey{Name: v.PersistentVolume}, pv); err != nil {
+		return false, fmt.Errorf("getting the PersistentVolume %s: %w", v.PersistentVolume, err)
+	}
+	if free, err := w.free(ctx, w.importOf(v), pv); !free || err != nil {
+		return false, err
+	}
+	if err := w.point(ctx, pv, v.Claim); err != nil {
+		return false, err
+	}
+	return false, w.makeClaim(ctx, v, pv)
+}
+
+// free deletes the claim that a volume was imported with, and reports whether it is gone. The volume stays.
+func (w *work) free(ctx context.Context, i volumeImport, pv *corev1.PersistentVolume) (bool, error) {
+	if err := w.deleteJob(ctx, i); err != nil { // A claim stays for as long as a pod names it.
+		return false, err
+	}
+	live, err := w.readClaim(ctx, w.reader(), i.claimName())
+	if live == nil || err != nil {
+		return err == nil, err
+	}
+	return false, w.retire(ctx, &claim{pvc: live.pvc, pv: pv})
+}
+
+// point has a volume wait for the claim of the database.
+func (w *work) point(ctx context.Context, pv *corev1.PersistentVolume, claim string) error {
+	ref := &corev1.ObjectReference{Kind: "PersistentVolumeClaim", APIVersion: "v1", Namespace: w.namespace(), Name: claim}
+	if now := pv.Spec.ClaimRef; now != nil && now.Namespace == ref.Namespace && now.Name == ref.Name {
+		return nil
+	}
+	before := pv.DeepCopy()
+	pv.Spec.ClaimRef = ref
+	if err := w.writer().Patch(ctx, pv, retry.MergeFromLocked(before)); err != nil {
+		return fmt.Errorf("pointing the volume %s to the claim %s: %w", pv.Name, claim, err)
+	}
+	return nil
+}
+
+// makeNamespace makes the namespace of the claims, unless the application is there.
+func (w *work) makeNamespace(ctx context.Context) error {
+	if w.targetFacts.copy != nil {
+		return nil
+	}
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.namespace(), Labels: map[string]string{v1.ManagedByLabel: v1.ManagedBy}}}
+	err := w.writer().Create(ctx, namespace, client.FieldOwner(v1.HubFieldManager))
+	if err != nil && !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("creating the namespace: %w", err)
+	}
+	return nil
+}
+
+// makeClaim makes the claim that the database looks for, on the restored volume.
+func (w *work) makeClaim(ctx context.Context, v *v1.RestoredVolume, pv *corev1.PersistentVolume) error {
+	claim := render.DatabaseClaim(w.backup.Spec.AppRef.Name, w.namespace(), w.backup.Status.Engine)
+	claim.Name = v.Claim
+	claim.Spec = corev1.PersistentVolumeClaimSpec{
+		AccessModes: pv.Spec.AccessModes, VolumeName: pv.Name, StorageClassName: new(pv.Spec.StorageClassName),
+		Resources: corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{
+			corev1.ResourceStorage: pv.Spec.Capacity[corev1.ResourceStorage],
+		}},
+	}
+	if err := w.writer().Create(ctx, claim, client.FieldOwner(v1.HubFieldManager)); err != nil && !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("creating the claim %s: %w", claim.Name, err)
+	}
+	return nil
+}
+
+// startDatabase releases the lock of the database, and waits until it is ready.
+func (w *work) startDatabase(ctx context.Context) steps.Result {
+	if w.targetFacts.copy == nil {
+		return steps.Result{}
+	}
+	ctx, cancel := context.WithTimeout(ctx, memberTimeout)
+	defer cancel()
+	if taken := w.superseded(); taken != "" {
+		return steps.Fail(v1.ReasonConflict, "the claim %s in %s was given another volume meanwhile", taken, w.member.Name)
+	}
+	if !steps.Complete(w.stored.Status.Steps, stepBind) {
+		// Written down before the copy records the end of the Restore.
+		return steps.RetryAfter(memberDelay, v1.ReasonStartingDatabase, "the claims in %s are bound", w.member.Name)
+	}
+	given, err := releaseLock(ctx, w.writer(), w.targetFacts.copy, w.restore)
+	if err != nil {
+		return w.memberError(err)
+	}
+	pod := &corev1.Pod{}
+	key := client.ObjectKey{Namespace: w.restore.Namespace, Name: render.DatabasePod(w.backup.Spec.AppRef.Name)}
+	err = w.reader().Get(ctx, key, pod)
+	if client.IgnoreNotFound(err) != nil {
+		return w.memberError(err)
+	}
+	if given || err != nil || !serves(pod) {
+		return steps.RetryAfter(memberDelay, v1.ReasonStartingDatabase, "waiting for the database in %s to be ready", w.member.Name)
+	}
+	return steps.Result{}
+}
+
+// superseded returns a restored claim that has another volume by now; empty if none has.
+func (w *work) superseded() string {
+	for i := range w.restore.Status.Volumes {
+		v := &w.restore.Status.Volumes[i]
+		if live := w.targetFacts.claims[v.Claim]; live != nil && v.State == v1.RestoredVolumeBound && live.pvc.Spec.VolumeName != v.PersistentVolume {
+			return v.Claim
+		}
+	}
+	return ""
+}
+
+// bound reports whether all claims are bound to restored volumes, and there are such.
+func (w *work) bound() bool { return bound(w.restore) }
+
+func bound(r *v1.Restore) bool {
+	all := r.Status.Volumes
+	return len(all) > 0 && !slices.ContainsFunc(all, func(v v1.RestoredVolume) bool { return v.State != v1.RestoredVolumeBound })
+}
+
+// replaced reports whether claims may have been deleted: from there on there is no way back.
+func (w *work) replaced() bool { return replaced(w.restore) }
+
+func replaced(r *v1.Restore) bool { return steps.Begun(r.Status.Steps, stepRetire) }
