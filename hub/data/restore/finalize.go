@@ -45,6 +45,7 @@ func (w *work) finalize(ctx context.Context) (reconcile.Result, error) {
 
 // undo ends a Restore that is under way.
 func (w *work) undo(ctx context.Context) (steps.Result, error) {
+	migrate(w.restore, w.now) // What it says was said before.
 	if w.restore.Spec.Verify {
 		return w.undoVerification(ctx)
 	}

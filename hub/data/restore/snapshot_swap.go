@@ -168,12 +168,9 @@ func (w *work) makeNamespace(ctx context.Context) error {
 	if w.targetFacts.copy != nil {
 		return nil
 	}
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.namespace(), Labels: map[string]string{v1.ManagedByLabel: v1.ManagedBy}}}
-	err := w.writer().Create(ctx, namespace, client.FieldOwner(v1.HubFieldManager))
-	if err != nil && !apierrors.IsAlreadyExists(err) {
-		return fmt.Errorf("creating the namespace: %w", err)
-	}
-	return nil
+	return w.ensure(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
+		Name: w.namespace(), Labels: map[string]string{v1.ManagedByLabel: v1.ManagedBy},
+	}})
 }
 
 // makeClaim makes the claim that the database looks for, on the restored volume.

@@ -53,6 +53,9 @@ func (w *work) advance(ctx context.Context) (steps.Result, error) {
 	if result, err := w.find(ctx); result.Stops() || err != nil {
 		return result, err
 	}
+	if result := migrate(w.restore, w.now); result.Stops() {
+		return result, nil
+	}
 	if !w.isDump() {
 		if result := w.findTarget(ctx); result.Stops() {
 			return result, nil
