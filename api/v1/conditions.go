@@ -169,6 +169,7 @@ const (
 	ReasonStoppingApplication = "StoppingApplication"
 	ReasonCronJobNotFound     = "CronJobNotFound"
 	ReasonVolumeChanged       = "VolumeChanged"
+	ReasonPutBack             = "PutBack"
 	ReasonClaimNotFound       = "ClaimNotFound"
 	ReasonApplicationNotFound = "ApplicationNotFound"
 	ReasonNoDatabase          = "NoDatabase"

@@ -187,6 +187,9 @@ const (
 	// cluster's driver may attach volumes that the hub makes in the cloud.
 	AttachesVolumesAnnotation = "ecommerce.io/attaches-restored-volumes"
 
+	// PutBackAnnotation, with the value "true" on a Restore of snapshots, asks the hub to put the volumes back that it replaced.
+	PutBackAnnotation = "ecommerce.io/put-back"
+
 	// RestoringAnnotation, on a copy, is the name of the Restore that is replacing volumes.
 	// While it is present the database is stopped.
 	RestoringAnnotation = "ecommerce.io/restoring"

@@ -52,6 +52,8 @@ type work struct {
 	app         *v1.EcommerceApp // With its effective spec in the member.
 	invalid     error            // Why there is no effective spec.
 	targetFacts *targetFacts
+	// stalls is true if the Restore cannot go on, and not be taken back by itself.
+	stalls bool
 }
 
 // Reconcile runs one pass over a Restore.
@@ -78,6 +80,9 @@ func (w *work) pass(ctx context.Context) (reconcile.Result, error) {
 		return reconcile.Result{}, w.unstarted(ctx, err)
 	}
 	w.restore = w.stored.DeepCopy()
+	if asksBack(w.stored) {
+		return w.putBack(ctx)
+	}
 	if w.restore.Status.Phase == v1.RestoreCleaningUp {
 		return w.cleanUp(ctx)
 	}
@@ -148,7 +153,8 @@ func (w *work) onward(result steps.Result) steps.Result {
 	if !result.Fatal || !w.replaced() || result.Reason == v1.ReasonConflict || result.Reason == v1.ReasonAlreadyRestored {
 		return result
 	}
-	return steps.RetryAfter(steps.Refused, result.Reason, "%s", result.Message)
+	w.stalls = true
+	return steps.RetryAfter(steps.Refused, result.Reason, "%s", w.stalled(result.Message))
 }
 
 // changed reports whether the Restore may have changed something in the member.
@@ -158,7 +164,7 @@ func (w *work) changed() bool {
 
 // done reports whether nothing more is done for a Restore.
 func done(r *v1.Restore) bool {
-	return r.Status.Phase == v1.RestoreCompleted || r.Status.Phase == v1.RestoreFailed
+	return !asksBack(r) && (r.Status.Phase == v1.RestoreCompleted || r.Status.Phase == v1.RestoreFailed)
 }
 
 // unstarted reports that a Restore cannot be started because of an error, if that lasts until a user acts, and
@@ -219,6 +225,12 @@ func (w *work) conclude(result steps.Result) {
 		ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, result.Reason, v1.Excerpt(result.Message, steps.MaxMessage)
 	}
 	s.Message = ready.Message
+	meta.SetStatusCondition(&s.Conditions, ready)
+	if !w.stalls {
+		meta.RemoveStatusCondition(&s.Conditions, v1.ConditionStalled)
+		return
+	}
+	ready.Type, ready.Status = v1.ConditionStalled, metav1.ConditionTrue
 	meta.SetStatusCondition(&s.Conditions, ready)
 }
 

@@ -85,7 +85,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, options Options) error {
 	err = builder.ControllerManagedBy(mgr).
 		Named(controllerName+"-router").
 		// What we write ourselves is no cause to look again before it is time.
-		For(&v1.Restore{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		For(&v1.Restore{}, builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}))).
 		Watches(&v1.Backup{}, handler.EnqueueRequestsFromMapFunc(r.restoresOf)).
 		WatchesRawSource(members.Source(options.Members, r.activeRequests)).
 		Complete(keyedqueue.Router{To: keyed, KeyOf: r.clusterOf})

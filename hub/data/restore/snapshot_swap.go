@@ -203,6 +203,16 @@ func (w *work) startDatabase(ctx context.Context) steps.Result {
 		// Written down before the copy records the end of the Restore.
 		return steps.RetryAfter(memberDelay, v1.ReasonStartingDatabase, "the claims in %s are bound", w.member.Name)
 	}
+	return w.start(ctx)
+}
+
+// start releases the lock of the database, and waits until it is ready.
+func (w *work) start(ctx context.Context) steps.Result {
+	if w.targetFacts.copy == nil {
+		return steps.Result{}
+	}
+	ctx, cancel := context.WithTimeout(ctx, memberTimeout)
+	defer cancel()
 	given, err := releaseLock(ctx, w.writer(), w.targetFacts.copy, w.restore)
 	if err != nil {
 		return w.memberError(err)

@@ -11,6 +11,8 @@ const (
 	stepImport = "Import"
 	stepRetire = "Retire"
 	stepBind   = "Bind"
+	// stepPutBack ends the steps of stepsBack.
+	stepPutBack = "PutBack"
 )
 
 // steps returns the steps of a Restore in their order, by its strategy, once its Backup is
