@@ -65,8 +65,8 @@ type BackupStatus struct {
 	// +kubebuilder:validation:MaxLength=1024
 	Message string `json:"message,omitempty"`
 
-	// conditions are the latest observations of the backup. Known types are Ready, Copied
-	// and Restorable. At most 16.
+	// conditions are the latest observations of the backup. Known types are Ready and
+	// Copied. At most 16.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

@@ -137,10 +137,6 @@ const (
 	// ConditionCopied is True, on a Backup, when all copies in other regions exist, or the dump
 	// is in the bucket. If one failed, it says which and why.
 	ConditionCopied = "Copied"
-	// ConditionRestorable is False, on a Backup, when its snapshots cannot be restored to a cluster like
-	// its own today: no volume can be made, or none that the cluster may attach. Other Backups do not
-	// have it.
-	ConditionRestorable = "Restorable"
 )
 
 // Reasons of the conditions of Backup, Restore and CloudAccount, and of BackupReady and
@@ -189,8 +185,6 @@ const (
 	ReasonNoBackupYet         = "NoBackupYet"
 	ReasonBackupTooOld        = "BackupTooOld"
 	ReasonNotOffsite          = "NotOffsite"
-	ReasonNotRestorable       = "NotRestorable"
-	ReasonNotAttachable       = "NotAttachable"
 	ReasonBackupsRecent       = "BackupsRecent"
 	ReasonPruningHeld         = "PruningHeld"
 	ReasonBackupNotFound      = "BackupNotFound"

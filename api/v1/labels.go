@@ -183,10 +183,6 @@ const (
 	// volumes of its database are deleted as well. The hub sets it if spec.deletion.volumes is Delete.
 	DeleteVolumesAnnotation = "ecommerce.io/delete-volumes"
 
-	// AttachesVolumesAnnotation, with the value "true" on a MemberCluster, is a user's statement that the
-	// cluster's driver may attach volumes that the hub makes in the cloud.
-	AttachesVolumesAnnotation = "ecommerce.io/attaches-restored-volumes"
-
 	// PutBackAnnotation, with the value "true" on a Restore of snapshots, asks the hub to put the volumes back that it replaced.
 	PutBackAnnotation = "ecommerce.io/put-back"
 

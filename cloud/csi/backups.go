@@ -47,6 +47,10 @@ func SnapshotIn(region string, b *v1.BackupStatus, s *v1.VolumeSnapshot) (id str
 	return "", false
 }
 
+// Obstacle is a reason why a snapshot cannot be restored. The message says what to do. The zero Obstacle means that
+// nothing prevents a restore.
+type Obstacle struct{ Reason, Message string }
+
 // ClusterObstacle returns what prevents a restore of the snapshots of a Backup to a member whose provider and region are
 // known: snapshots stay in the account that has them.
 func ClusterObstacle(b *v1.Backup, m *v1.MemberCluster) Obstacle {

@@ -128,7 +128,7 @@ func (d disk) checkKey(region string) error {
 // parameters returns the parameters of the StorageClass, as the provider's driver
 // spells them.
 func (d disk) parameters() map[string]string {
-	out := map[string]string{"csi.storage.k8s.io/fstype": defaultFSType}
+	out := map[string]string{"csi.storage.k8s.io/fstype": "ext4"}
 	number := func(key string, value *int32, unit string) {
 		if value != nil {
 			out[key] = strconv.Itoa(int(*value)) + unit

@@ -1,13 +1,13 @@
-// Package csi computes the storage classes of a cluster, and converts between PersistentVolumes and
-// volumes of a cloud.
+// Package csi computes the storage classes of a cluster, and finds the volumes of PersistentVolumes in a
+// cloud.
 //
 // # Purpose
 //
 //   - Classes returns the StorageClasses and the VolumeSnapshotClass of a cluster, AppClass the one
 //     for an application's cloudConfig, and ClassOf the class for the volumes of a
 //     copy. CheckSize refuses sizes that a driver would refuse only once a claim exists.
-//   - ParsePV returns the reference to the volume of a PersistentVolume; StaticPV returns a
-//     PersistentVolume for an existing volume. ProviderOf returns the provider of a driver.
+//   - ParsePV returns the reference to the volume of a PersistentVolume. ProviderOf returns the provider
+//     of a driver.
 //   - CapabilitiesOf returns the features that a provider supports, without a request.
 //
 // # Profiles

@@ -1,6 +1,7 @@
 package csi
 
 import (
+	"slices"
 	"strings"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
@@ -13,6 +14,16 @@ const CapabilitySnapshots = "snapshots"
 // CapabilityDriver goes before the name of a CSI driver in a MemberCluster's
 // status.capabilities.
 const CapabilityDriver = "csi:"
+
+// InstallSnapshots is what to do in a member that HasSnapshots does not report.
+const InstallSnapshots = "install the definitions of VolumeSnapshots, snapshot-controller, and the driver with its csi-snapshotter " +
+	"(on EKS the add-on snapshot-controller)"
+
+// HasSnapshots reports whether the driver of a member may make volumes from snapshots. A member that was not inspected
+// yet may.
+func HasSnapshots(m *v1.MemberCluster) bool {
+	return m.Status.Provider == "" || slices.Contains(m.Status.Capabilities, CapabilitySnapshots)
+}
 
 // ClusterOf returns what of a member decides on its storage.
 func ClusterOf(m *v1.MemberCluster) Cluster {

@@ -68,8 +68,6 @@ func (s *suite) refer(t *testing.T, member, account string) {
 	t.Helper()
 	framework.Edit(t, s.Hub, &v1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Name: member}}, func(m *v1.MemberCluster) {
 		m.Spec.CloudAccountRef = &v1.ObjectReference{Name: account}
-		// The fakes attach every disk, also those of the group of the account in Azure.
-		metav1.SetMetaDataAnnotation(&m.ObjectMeta, v1.AttachesVolumesAnnotation, "true")
 	})
 }
 

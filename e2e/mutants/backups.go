@@ -4,7 +4,6 @@ const (
 	backupScheduler  = backup + "/scheduler"
 	restorePackage   = "hub/data/restore"
 	retentionPackage = "hub/data/retention"
-	csiPackage       = "cloud/csi"
 )
 
 // ofPlaces returns mistakes about where backups are.
@@ -53,19 +52,19 @@ func ofPlaces() []Mutant {
 func ofLoss() []Mutant {
 	return []Mutant{
 		{
-			"impossible-restore-begun", "a Restore begins whose volume cannot be made or attached",
-			restorePackage + "/restorable.go", "	if o := facts.Obstacle(); o.Reason != \"\" {\n", "	if o := facts.Obstacle(); o.Reason == \"-\" {\n",
-			restorePackage, "TestMakeable",
-		},
-		{
-			"unknown-group-refused", "a resource group that is not known counts as another one",
-			csiPackage + "/restorable.go", `own == "" || f.Group == "" || strings`, `own == "" || strings`,
-			csiPackage, "TestObstacleOnAzure",
+			"impossible-restore-begun", "a Restore begins in a cluster that makes no volumes from snapshots",
+			restorePackage + "/snapshot_import.go", "	case !csi.HasSnapshots(w.member):\n", "	case w.member.Name == \"-\":\n",
+			restorePackage, "TestCanImport",
 		},
 		{
 			"verified-in-vain", "a Backup is verified that cannot be restored",
-			backupScheduler + "/verify.go", "	if good != nil && in.notRestorable(good) != nil {\n", "	if good != nil && in.notRestorable(good) != nil && in.safeMode {\n",
-			backupScheduler, "TestWhatCannotBeRestored",
+			backupScheduler + "/verify.go", "good.Spec.Method != v1.BackupDump && !csi.HasSnapshots", "good.Spec.Method == v1.BackupDump && !csi.HasSnapshots",
+			backupScheduler, "TestWithoutSnapshotKinds",
+		},
+		{
+			"restores-not-said", "BackupReady does not name the clusters in which snapshots cannot be restored",
+			backupScheduler + "/decide.go", "if c.method == v1.BackupSnapshot && !csi.HasSnapshots", "if c.method == v1.BackupDump && !csi.HasSnapshots",
+			backupScheduler, "TestWithoutSnapshotKinds",
 		},
 		{
 			"lost-database-backed-up", "a database that is lost is backed up",

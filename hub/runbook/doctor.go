@@ -41,6 +41,8 @@ func doctorOfHub() []Entry {
 		{"Read", "The MemberClusters were read.", "", ""},
 		{"Answers", "All EcommerceApps have a number of replicas or autoscaling, so that /scale answers.", "", ""},
 		{"NoProblem", "No object of the kind has a problem.", "", ""},
+		{"SnapshotsNotServed", "Databases in the cluster are backed up by snapshots, and it does not serve the kinds by which its driver makes volumes from them. Backups go on. A Restore there is refused before anything is stopped, and no Backup is verified there.",
+			fleetOverview, "Install in the cluster the definitions of VolumeSnapshots, snapshot-controller, and the driver with its csi-snapshotter (on EKS the add-on snapshot-controller)."},
 		{"BackupFailed", "The newest Backup of an application in a cluster failed, and has no condition that says why.",
 			describeBackup, backupAgain + "\nThe message of the Backup says what failed."},
 	}

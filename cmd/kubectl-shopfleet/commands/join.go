@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/cloud/csi"
 	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/hint"
 	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/join"
 	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/printers"
@@ -349,7 +350,19 @@ func (c *joinCluster) awaitReady(ctx context.Context, hub, at *cluster, waiting 
 	if err := c.during("waiting for the handover of the EcommerceApps", func() error { return account.Narrow(ctx, waiting.Mode) }); err != nil {
 		return err
 	}
+	if note := withoutRestores(member); note != "" {
+		c.say("note: %s", note)
+	}
 	return c.output.printDone(c.Program, member, hub.scheme, "is ready: "+printers.Summary(member))
+}
+
+// withoutRestores returns what to install in a member whose databases are backed up by snapshots that cannot be restored
+// there; empty for any other.
+func withoutRestores(m *v1.MemberCluster) string {
+	if !csi.BySnapshots(v1.BackupAuto, m) || csi.HasSnapshots(m) {
+		return ""
+	}
+	return fmt.Sprintf("snapshots cannot be restored in %s: %s", m.Name, csi.InstallSnapshots)
 }
 
 // registered prints a member without waiting for it. The hub may not have created its

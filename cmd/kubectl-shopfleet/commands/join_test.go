@@ -7,11 +7,14 @@ import (
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	testclock "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/cloud/csi"
 	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/hint"
 	"github.com/shopfleet/shopfleet/config"
 )
@@ -59,5 +62,27 @@ func TestJoinOntoANewerRelease(t *testing.T) {
 				t.Errorf("hint %q, want the program to use", got)
 			}
 		})
+	}
+}
+
+// TestWithoutRestores: a member with snapshots that cannot be restored there is said to need more, and no other.
+func TestWithoutRestores(t *testing.T) {
+	t.Parallel()
+	account := &v1.ObjectReference{Name: "prod"}
+	for name, tt := range map[string]struct {
+		account *v1.ObjectReference
+		status  v1.MemberClusterStatus
+		want    string
+	}{
+		"no kinds":      {account, v1.MemberClusterStatus{Provider: v1.ProviderAWS}, "snapshots cannot be restored in eu-1: " + csi.InstallSnapshots},
+		"the kinds":     {account, v1.MemberClusterStatus{Provider: v1.ProviderAWS, Capabilities: []string{csi.CapabilitySnapshots}}, ""},
+		"no account":    {nil, v1.MemberClusterStatus{Provider: v1.ProviderAWS}, ""},
+		"dumps":         {account, v1.MemberClusterStatus{Provider: v1.ProviderOther}, ""},
+		"not inspected": {account, v1.MemberClusterStatus{}, ""},
+	} {
+		m := &v1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Name: "eu-1"}, Spec: v1.MemberClusterSpec{CloudAccountRef: tt.account}, Status: tt.status}
+		if got := withoutRestores(m); got != tt.want {
+			t.Errorf("%s: %q, want %q", name, got, tt.want)
+		}
 	}
 }

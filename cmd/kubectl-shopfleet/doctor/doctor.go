@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/cloud/csi"
 	"github.com/shopfleet/shopfleet/config"
 )
 
@@ -43,6 +44,9 @@ const agentVersion = "AgentVersion"
 // kubernetesVersion is the name of the check of a member's API server. That of one that is too old is in its conditions.
 const kubernetesVersion = "KubernetesVersion"
 
+// snapshotRestores is the name of the check of a member in which snapshots cannot be restored. Backups go on there.
+const snapshotRestores = "SnapshotRestores"
+
 // Member returns the checks of a member of a hub with a version.
 func Member(m *v1.MemberCluster, hub string) []Check {
 	conditions := m.Status.Conditions
@@ -61,6 +65,11 @@ func Member(m *v1.MemberCluster, hub string) []Check {
 	if server := m.Status.KubernetesVersion; config.IsNewerThanTested(server) {
 		all = append(all, Check{Object: m.Name, Check: kubernetesVersion, Status: metav1.ConditionUnknown, Reason: reasonNewerThanTested,
 			Message: fmt.Sprintf("the cluster runs Kubernetes %s, and %s is the newest that this release was tested with", server, config.NewestKubernetes)})
+	}
+	if csi.BySnapshots(v1.BackupAuto, m) && !csi.HasSnapshots(m) {
+		all = append(all, Check{Object: m.Name, Check: snapshotRestores, Status: metav1.ConditionFalse, Reason: reasonSnapshotsNotServed,
+			Message: "snapshots are taken of the databases and cannot be restored there: " + csi.InstallSnapshots,
+			Remedy:  remedyOf(reasonSnapshotsNotServed)})
 	}
 	return all
 }

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/cloud/csi"
 	"github.com/shopfleet/shopfleet/hub/members/crds"
 )
 
@@ -240,5 +241,41 @@ func TestNewKubernetes(t *testing.T) {
 		if last := all[len(all)-1]; last.Check == kubernetesVersion != (want != "") || want != "" && last.Message != want {
 			t.Errorf("%q: the last check is %+v, want the message %q", server, last, want)
 		}
+	}
+}
+
+// TestSnapshotRestores: a member with snapshots that cannot be restored there is named, with what to install, and does not fail.
+func TestSnapshotRestores(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		provider     v1.Provider
+		account      bool
+		capabilities []string
+		want         bool
+	}{
+		"no kinds":           {v1.ProviderAWS, true, nil, true},
+		"other capabilities": {v1.ProviderAWS, true, []string{"csi:ebs.csi.aws.com"}, true},
+		"the kinds":          {v1.ProviderAWS, true, []string{csi.CapabilitySnapshots}, false},
+		"no account":         {v1.ProviderAWS, false, nil, false},
+		"dumps":              {v1.ProviderOther, true, nil, false},
+		"not connected yet":  {"", true, nil, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := &v1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Name: "eu-1"}}
+			m.Status.Provider, m.Status.Capabilities = tt.provider, tt.capabilities
+			m.Status.Conditions = []metav1.Condition{condition(v1.ConditionReady, metav1.ConditionTrue, v1.ReasonConnected)}
+			if tt.account {
+				m.Spec.CloudAccountRef = &v1.ObjectReference{Name: "prod"}
+			}
+			all := Member(m, "v1.2.3")
+			if failed := Failures(all); len(failed) > 0 {
+				t.Errorf("it fails: %+v", failed)
+			}
+			last := all[len(all)-1]
+			if last.Check == snapshotRestores != tt.want || tt.want && (!strings.HasSuffix(last.Message, csi.InstallSnapshots) || last.Remedy == "") {
+				t.Errorf("the last check is %+v, want one of restores: %t", last, tt.want)
+			}
+		})
 	}
 }

@@ -23,6 +23,7 @@ const (
 	reasonSupported              = "Supported"
 	reasonVersionUnknown         = "VersionUnknown"
 	// reasonVersionSkew means that two programs are more than one minor version apart.
-	reasonVersionSkew     = "VersionSkew"
-	reasonNewerThanTested = "NewerThanTested"
+	reasonVersionSkew        = "VersionSkew"
+	reasonNewerThanTested    = "NewerThanTested"
+	reasonSnapshotsNotServed = "SnapshotsNotServed"
 )

@@ -138,9 +138,8 @@ func (w *work) nameSnapshots(ctx context.Context) steps.Result {
 		return steps.FromError(err, "connecting to the cloud")
 	}
 	var (
-		found    []v1.VolumeSnapshot
-		total    int64
-		obstacle csi.Obstacle
+		found []v1.VolumeSnapshot
+		total int64
 	)
 	for _, c := range claims {
 		volume, err := session.Volumes.DescribeVolume(ctx, c.ref)
@@ -152,16 +151,12 @@ func (w *work) nameSnapshots(ctx context.Context) steps.Result {
 			return steps.FromError(err, "looking at the volume of the claim "+c.name)
 		}
 		total += volume.SizeBytes
-		if obstacle == (csi.Obstacle{}) {
-			obstacle = w.obstacle(ctx, c, volume)
-		}
 		found = append(found, v1.VolumeSnapshot{
 			Claim: c.name, Volume: c.ref.Handle, VolumeUID: volume.UID, Zone: c.ref.Zone, Size: quantity(volume.SizeBytes),
 			CloudSnapshot: v1.CloudSnapshot{Region: s.Region, Name: w.nameOf(c.name, "")},
 		})
 	}
 	s.Snapshots, s.Size = found, quantity(total)
-	w.concludeRestorable(obstacle)
 	return steps.Result{}
 }
 
@@ -178,8 +173,6 @@ func (w *work) available(ctx context.Context) steps.Result {
 type claim struct {
 	name string
 	ref  cloud.VolumeRef
-	// class is the StorageClass of the claim, and driver the CSI driver of its volume; empty if it has none.
-	class, driver string
 }
 
 // claims reads the claims of the database in the member, from its API server.
@@ -207,14 +200,7 @@ func (w *work) claims(ctx context.Context) ([]claim, error) {
 		if err != nil {
 			return nil, &unusableError{claim: name, err: err}
 		}
-		found := claim{name: name, ref: ref}
-		if pvc.Spec.StorageClassName != nil {
-			found.class = *pvc.Spec.StorageClassName
-		}
-		if pv.Spec.CSI != nil {
-			found.driver = pv.Spec.CSI.Driver
-		}
-		out = append(out, found)
+		out = append(out, claim{name: name, ref: ref})
 	}
 	return out, nil
 }

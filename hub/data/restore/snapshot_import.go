@@ -3,7 +3,6 @@ package restore
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -25,16 +24,13 @@ const (
 	controllersLimit = 2 * time.Minute
 	// maxImports bounds the attempts of an import whose objects others deleted.
 	maxImports = 3
-
-	installSnapshots = "install the definitions of VolumeSnapshots, snapshot-controller, and the driver with its csi-snapshotter " +
-		"(on EKS the add-on snapshot-controller)"
 )
 
 // canImport reports whether the member can make a volume from a snapshot, before anything is stopped.
 func (w *work) canImport() steps.Result {
 	switch {
-	case !slices.Contains(w.member.Status.Capabilities, csi.CapabilitySnapshots):
-		return steps.RetryAfter(steps.Refused, v1.ReasonDriverMissing, "%s has no VolumeSnapshots: %s", w.member.Name, installSnapshots)
+	case !csi.HasSnapshots(w.member):
+		return steps.RetryAfter(steps.Refused, v1.ReasonDriverMissing, "%s has no VolumeSnapshots: %s", w.member.Name, csi.InstallSnapshots)
 	case w.targetFacts.class.driver == "":
 		return steps.RetryAfter(steps.Refused, v1.ReasonDriverMissing, "%s has no storage class for the claim: "+
 			"set spec.database.storageClassName, or make one the default", w.member.Name)
@@ -129,7 +125,7 @@ func (w *work) snapshotReady(v *v1.RestoredVolume, content, snapshot *unstructur
 		}
 	}
 	if content.Object["status"] == nil && w.since(content.GetCreationTimestamp().Time) > controllersLimit {
-		message += ": nothing has looked at the VolumeSnapshotContent: " + installSnapshots
+		message += ": nothing has looked at the VolumeSnapshotContent: " + csi.InstallSnapshots
 	}
 	return steps.RetryAfter(memberDelay, v1.ReasonCreatingVolumes, "%s", message)
 }

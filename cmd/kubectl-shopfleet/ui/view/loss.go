@@ -181,8 +181,7 @@ func (f *lossFinder) index() {
 // isUsable reports whether a backup can be restored today, as it says itself. One that is being deleted cannot.
 func isUsable(b *v1.Backup) bool {
 	missing := b.IsMissing() && len(csi.RegionsOf(b)) == 0
-	return b.DeletionTimestamp.IsZero() && b.Status.Phase.IsSuccessful() && !missing && b.Status.SnapshotTime != nil &&
-		!meta.IsStatusConditionFalse(b.Status.Conditions, v1.ConditionRestorable)
+	return b.DeletionTimestamp.IsZero() && b.Status.Phase.IsSuccessful() && !missing && b.Status.SnapshotTime != nil
 }
 
 // newer returns the backup of the later time; a may be nil.

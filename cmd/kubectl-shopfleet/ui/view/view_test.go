@@ -64,10 +64,6 @@ func TestLoss(t *testing.T) {
 		"one that failed": {func(s *v1.BackupStatus) {
 			s.Phase, s.Snapshots = v1.BackupFailed, []v1.VolumeSnapshot{snapshots(cloud.StateReady, "eu", "us")}
 		}, "everything", "", ""},
-		"one that cannot be restored": {func(s *v1.BackupStatus) {
-			s.Snapshots = []v1.VolumeSnapshot{snapshots(cloud.StateReady, "eu", "us")}
-			s.Conditions = []metav1.Condition{{Type: v1.ConditionRestorable, Status: metav1.ConditionFalse}}
-		}, "everything", "", ""},
 		"one whose copy is left":       {missing(cloud.StateReady), "the last 5h", "us", ""},
 		"one of which nothing is left": {missing(v1.SnapshotMissing), "everything", "", ""},
 	} {

@@ -70,8 +70,8 @@ type Decision struct {
 	// Invalid is true if no Decision could be made: the previous status is kept.
 	Invalid bool
 	// notes are added to the message of the condition and do not affect its status, and pending
-	// are why it is not True yet.
-	notes, pending []string
+	// are why it is not True yet. The message ends with the clusters whose snapshots cannot be restored there.
+	notes, pending, withoutRestores []string
 	// RequeueAt is when the next pass is due at the latest.
 	RequeueAt time.Time
 }
@@ -223,8 +223,8 @@ func (in input) cluster(decision *Decision, when schedule.Schedule, c clusterMet
 	}
 	found = append(found, in.prune(decision, c, mine)...)
 	found = append(found, in.offsite(decision, &history, c, mine)...)
-	if p := in.restorable(c.name, mine); p.reason != "" {
-		found = append(found, p)
+	if c.method == v1.BackupSnapshot && !csi.HasSnapshots(in.members[c.name]) {
+		decision.withoutRestores = append(decision.withoutRestores, c.name)
 	}
 	if p := missing(c.name, mine); p.reason != "" {
 		found = append(found, p)
@@ -300,7 +300,7 @@ func (d *Decision) condition(all []problem, unknown []string) metav1.Condition {
 				c.Reason = p.reason
 			}
 		}
-		c.Message = v1.Excerpt(joinSorted(append(messages, d.pending...)), steps.MaxMessage)
+		c.Message = d.excerpt(joinSorted(append(messages, d.pending...)))
 		return c
 	case len(without) > 0:
 		c.Status, c.Reason = metav1.ConditionUnknown, v1.ReasonNoBackupYet
@@ -317,14 +317,23 @@ func (d *Decision) condition(all []problem, unknown []string) metav1.Condition {
 	if len(messages) > 0 {
 		c.Message += "; " + joinSorted(messages)
 	}
-	c.Message = v1.Excerpt(c.Message, steps.MaxMessage)
+	c.Message = d.excerpt(c.Message)
 	return c
+}
+
+// excerpt bounds a message, and says at its end what a restore of snapshots needs where that is missing.
+func (d *Decision) excerpt(message string) string {
+	if len(d.withoutRestores) == 0 {
+		return v1.Excerpt(message, steps.MaxMessage)
+	}
+	needed := ". Snapshots cannot be restored in " + nameSome(d.withoutRestores) + ": " + csi.InstallSnapshots
+	return v1.Excerpt(message, steps.MaxMessage-len(needed)) + needed
 }
 
 // weight orders the reasons of problems: the heaviest is the reason of the condition.
 func weight(reason string) int {
 	return slices.Index([]string{
-		v1.ReasonNotOffsite, v1.ReasonNotAttachable, v1.ReasonNotRestorable, v1.ReasonSnapshotMissing, v1.ReasonBackupTooOld, v1.ReasonNoBackup, v1.ReasonDatabaseLost,
+		v1.ReasonNotOffsite, v1.ReasonSnapshotMissing, v1.ReasonBackupTooOld, v1.ReasonNoBackup, v1.ReasonDatabaseLost,
 	}, reason)
 }
 

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/cloud/csi"
 	"github.com/shopfleet/shopfleet/hub/data/retention"
 )
 
@@ -37,7 +38,9 @@ func situation(now string) input {
 	member := &v1.MemberCluster{
 		ObjectMeta: metav1.ObjectMeta{Name: "eu-1"},
 		Spec:       v1.MemberClusterSpec{CloudAccountRef: &v1.ObjectReference{Name: "prod"}},
-		Status:     v1.MemberClusterStatus{ClusterUID: "c-1", Provider: v1.ProviderAWS, Region: "eu-west-1"},
+		Status: v1.MemberClusterStatus{
+			ClusterUID: "c-1", Provider: v1.ProviderAWS, Region: "eu-west-1", Capabilities: []string{csi.CapabilitySnapshots},
+		},
 	}
 	return input{app: app, members: map[string]*v1.MemberCluster{"eu-1": member}, compared: map[string]bool{"eu-1": true}, now: at(now)}
 }

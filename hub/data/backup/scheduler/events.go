@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/cloud/csi"
 )
 
 // appChanged reports whether a Decision depends on a difference between two versions of an application.
@@ -45,7 +46,7 @@ func memberChanged(before, now *v1.MemberCluster) bool {
 		return meta.IsStatusConditionTrue(m.Status.Conditions, v1.ConditionReady)
 	}
 	return before.Generation != now.Generation || before.Status.Provider != now.Status.Provider ||
-		before.Annotations[v1.AttachesVolumesAnnotation] != now.Annotations[v1.AttachesVolumesAnnotation] ||
+		csi.HasSnapshots(before) != csi.HasSnapshots(now) ||
 		before.Status.Region != now.Status.Region || before.Status.ClusterUID != now.Status.ClusterUID || !maps.Equal(before.Labels, now.Labels) ||
 		connected(before) != connected(now) || ready(before) != ready(now)
 }

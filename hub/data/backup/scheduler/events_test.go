@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/cloud/csi"
 )
 
 // TestAppChanged checks that progress of components causes no pass.
@@ -58,6 +59,8 @@ func TestMemberChanged(t *testing.T) {
 		"storage":    {func(m *v1.MemberCluster) { m.Status.Conditions[1].Status = metav1.ConditionTrue }, false},
 		"the spec":   {func(m *v1.MemberCluster) { m.Generation++ }, true},
 		"a provider": {func(m *v1.MemberCluster) { m.Status.Provider = v1.ProviderAWS }, true},
+		"a driver":   {func(m *v1.MemberCluster) { m.Status.Capabilities = []string{"csi:pd.csi.storage.gke.io"} }, false},
+		"restores":   {func(m *v1.MemberCluster) { m.Status.Capabilities = []string{csi.CapabilitySnapshots} }, true},
 		"a region":   {func(m *v1.MemberCluster) { m.Status.Region = "eu-west-1" }, true},
 		"a label":    {func(m *v1.MemberCluster) { m.Labels = map[string]string{"tier": "test"} }, true},
 		"known":      {func(m *v1.MemberCluster) { m.Status.ClusterUID = "c-1" }, true},
@@ -65,7 +68,7 @@ func TestMemberChanged(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			before := &v1.MemberCluster{Status: v1.MemberClusterStatus{Conditions: []metav1.Condition{
+			before := &v1.MemberCluster{Status: v1.MemberClusterStatus{Provider: v1.ProviderGCP, Conditions: []metav1.Condition{
 				{Type: v1.ConditionConnected, Status: metav1.ConditionFalse}, {Type: v1.ConditionStorageReady, Status: metav1.ConditionFalse},
 			}}}
 			now := before.DeepCopy()

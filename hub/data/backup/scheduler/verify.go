@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/cloud/csi"
 	"github.com/shopfleet/shopfleet/hub/data/retention"
 	"github.com/shopfleet/shopfleet/hub/data/schedule"
 )
@@ -38,8 +39,8 @@ func (in input) verify(decision *Decision, h *History, mine []*v1.Backup) proble
 	decision.RequeueAt = earliest(decision.RequeueAt, due.NextAt)
 	busy := in.safeMode || len(tried) > 0 && !finished(tried[len(tried)-1])
 	good := newestGood(verifiable(mine))
-	if good != nil && in.notRestorable(good) != nil {
-		good = nil // It would be refused; restorable reports it.
+	if good != nil && good.Spec.Method != v1.BackupDump && !csi.HasSnapshots(in.members[h.Cluster]) {
+		good = nil // It would be refused.
 	}
 	if !due.ScheduledTime.IsZero() && !busy && good != nil {
 		decision.Verify = append(decision.Verify, in.verification(h.Cluster, good.Name, due.ScheduledTime))

@@ -1,0 +1,33 @@
+package restore
+
+import (
+	"strings"
+	"testing"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/cloud/csi"
+)
+
+// TestCanImport checks that a restore of a snapshot begins only where a volume can be made, and says what to install.
+func TestCanImport(t *testing.T) {
+	t.Parallel()
+	kinds := []string{csi.CapabilitySnapshots}
+	for name, tt := range map[string]struct {
+		capabilities []string
+		driver, says string
+	}{
+		"all is there": {kinds, csi.DriverEBS, ""},
+		"no kinds":     {nil, csi.DriverEBS, csi.InstallSnapshots},
+		"no class":     {kinds, "", "spec.database.storageClassName"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := &work{member: &v1.MemberCluster{}, targetFacts: &targetFacts{class: storageClass{driver: tt.driver}}}
+			w.member.Status.Provider, w.member.Status.Capabilities = v1.ProviderAWS, tt.capabilities
+			got := w.canImport()
+			if got.Stops() != (tt.says != "") || got.Fatal || !strings.Contains(got.Message, tt.says) {
+				t.Errorf("result %+v, want one that says %q", got, tt.says)
+			}
+		})
+	}
+}
