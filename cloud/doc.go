@@ -1,5 +1,5 @@
-// Package cloud defines the interface between the hub and the cloud providers: snapshots,
-// volumes and buckets, independent of any provider's API.
+// Package cloud defines the interface between the hub and the cloud providers: snapshots of
+// volumes, and buckets, independent of any provider's API.
 //
 // # Purpose
 //
@@ -16,8 +16,8 @@
 //   - Name and Tags are deterministic: a restarted hub, or a second leader, computes the same
 //     names for the same objects.
 //
-// Storage classes, volume handles, PersistentVolumes and capabilities need no request to a
-// provider; package cloud/csi has them.
+// Storage classes, volume handles and capabilities need no request to a provider; package cloud/csi
+// has them. Volumes are created, attached and deleted by the CSI drivers of the members.
 //
 // # States
 //
@@ -33,9 +33,11 @@
 //
 // # Trade-offs
 //
-//   - The hub calls the provider's API instead of creating VolumeSnapshot objects in the member:
-//     snapshots outlive the member, can be copied to other regions, and can be found again when
-//     both member and hub are lost. In exchange the hub needs an identity in the cloud.
+//   - The hub takes snapshots through the provider's API instead of by VolumeSnapshot objects in the
+//     member: snapshots outlive the member, can be copied to other regions, and can be found again
+//     when both member and hub are lost. In exchange the hub needs an identity in the cloud. A
+//     volume is made from a snapshot by the member's driver: no API of a provider tells which zone,
+//     tags, group and key a volume needs to be attached.
 //   - Session is a struct of three small interfaces, so that a caller depends only on the part
 //     that it uses, and each part can be wrapped separately.
 //   - EC2 creates a second snapshot when a request is repeated after its response was lost.

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Name returns a deterministic name for a snapshot or volume: 29 characters that every provider
+// Name returns a deterministic name for a snapshot: 29 characters that every provider
 // accepts. The parts are the hub's UID, the application's UID, the claim's UID, the scheduled
 // time and the purpose, in this order.
 func Name(parts ...string) string {
@@ -16,7 +16,7 @@ func Name(parts ...string) string {
 	return "eb-" + strings.ToLower(encoded[:26])
 }
 
-// Owner selects the snapshots and volumes of a hub, or of one of its applications.
+// Owner selects the snapshots of a hub, or of one of its applications.
 type Owner struct {
 	// Hub is the UID of the hub's cluster.
 	Hub string
@@ -29,8 +29,8 @@ func (o Owner) Owns(t Tags) bool {
 	return o.Hub != "" && t[TagHub] == o.Hub && (o.App == "" || t[TagApp] == o.App)
 }
 
-// Tags mark snapshots and volumes of the hub, which finds them again by their tags. Keys are
-// the constants below: lower case letters and dashes, which every provider accepts. Values have
+// Tags mark snapshots of the hub, which finds them again by their tags. Keys are the constants
+// below: lower case letters and dashes, which every provider accepts. Values have
 // at most 256 characters. Where a provider allows fewer, as Google Cloud does for labels, the
 // adapter stores them elsewhere and returns them complete.
 type Tags map[string]string
@@ -39,7 +39,7 @@ type Tags map[string]string
 const (
 	TagHub           = "shopfleet-hub"            // UID of the hub's cluster.
 	TagApp           = "shopfleet-app"            // UID of the application.
-	TagName          = "shopfleet-name"           // Name of the snapshot or volume itself.
+	TagName          = "shopfleet-name"           // Name of the snapshot itself.
 	TagNamespace     = "shopfleet-namespace"      // Namespace of the application.
 	TagAppName       = "shopfleet-app-name"       // Name of the application.
 	TagCluster       = "shopfleet-cluster"        // Name of the member.

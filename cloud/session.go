@@ -34,17 +34,10 @@ type Snapshots interface {
 	DeleteSnapshot(ctx context.Context, ref SnapshotRef, owner Owner) error
 }
 
-// Volumes manages block devices. Errors wrap *Error.
+// Volumes reads block devices, which the CSI drivers of members create and delete. Errors wrap *Error.
 type Volumes interface {
 	// DescribeVolume reads a volume.
 	DescribeVolume(ctx context.Context, ref VolumeRef) (Volume, error)
-	// EnsureVolume returns the volume with the name of spec, and creates it from the
-	// snapshot if it does not exist. A size below the size of the snapshot is Invalid.
-	EnsureVolume(ctx context.Context, spec VolumeSpec) (Volume, error)
-	// DeleteVolume deletes a volume that EnsureVolume created for the owner. It succeeds if
-	// the volume does not exist, and fails with Denied and CodeForeign if it has another
-	// owner, with InUse while it is attached.
-	DeleteVolume(ctx context.Context, ref VolumeRef, owner Owner) error
 }
 
 // Access reports the identity of a session and its permissions.
@@ -103,7 +96,7 @@ type SnapshotRef struct {
 	ID string
 }
 
-// State is the state of a snapshot or volume.
+// State is the state of a snapshot.
 type State string
 
 // The states. Unknown states of a provider are mapped to StateCreating.
@@ -112,11 +105,11 @@ const (
 	StateCreating State = "Creating"
 	// StateTaken means that the point in time is fixed while data is still copied.
 	StateTaken State = "Taken"
-	// StateReady means that the object can be used.
+	// StateReady means that a volume can be created from the snapshot.
 	StateReady State = "Ready"
-	// StateFailed means that the object will never be ready.
+	// StateFailed means that the snapshot will never be ready.
 	StateFailed State = "Failed"
-	// StateDeleting means that the object is being deleted.
+	// StateDeleting means that the snapshot is being deleted.
 	StateDeleting State = "Deleting"
 )
 
@@ -179,37 +172,10 @@ type Snapshot struct {
 	ObservedAt time.Time
 }
 
-// VolumeSpec is the desired volume, which is created from a snapshot.
-type VolumeSpec struct {
-	// Name is computed by the function Name.
-	Name string
-	// Zone is the zone of the volume. Empty asks for a volume without one, if the provider has that.
-	Zone     string
-	Snapshot SnapshotRef
-	// SizeBytes is at least the size of the snapshot; 0 selects that size.
-	SizeBytes int64
-	// Class holds the parameters of the StorageClass that the volume follows (csi.Classes).
-	Class map[string]string
-	Tags  Tags
-	// Attempt has the same meaning as in SnapshotSpec. There is no MaySend: all providers
-	// create volumes idempotently.
-	Attempt int
-}
-
 // Volume describes an observed volume.
 type Volume struct {
 	Ref VolumeRef
 	// UID distinguishes volumes that had the same handle one after the other.
 	UID       string
-	State     State
 	SizeBytes int64
-	Encrypted bool
-	// Type is the provider's name of the volume type: gp3, pd-ssd, Premium_LRS.
-	Type string
-	// IOPS and Throughput, the latter in MiB/s, are 0 if the provider does not report them.
-	IOPS, Throughput int64
-	// Attached reports whether a machine uses the volume.
-	Attached bool
-	Tags     Tags
-	Message  string
 }

@@ -42,7 +42,6 @@ const (
 
 	noVolume   = "there is no volume of a cluster to test it with"
 	noSnapshot = "there is no snapshot of the hub to test it with"
-	noRestored = "there is no restored volume to test it with"
 )
 
 // needed returns the permissions of a session, each with the reason why it may not be checked.
@@ -51,13 +50,12 @@ func needed() []cloud.PermissionCheck {
 		{Permission: "ec2:DescribeVolumes"}, {Permission: "ec2:DescribeSnapshots"},
 		{Permission: "ec2:CreateSnapshot", Unchecked: noVolume}, {Permission: "ec2:CreateTags", Unchecked: noVolume},
 		{Permission: "ec2:CopySnapshot", Unchecked: noSnapshot}, {Permission: "ec2:DeleteSnapshot", Unchecked: noSnapshot, Deletion: true},
-		{Permission: "ec2:CreateVolume", Unchecked: noSnapshot}, {Permission: "ec2:DeleteVolume", Unchecked: noRestored},
 	}
 }
 
 // Preflight checks each permission with DryRun. EC2 authorizes a request by the tags of its
-// resources: what needs a volume of a cluster, or a snapshot or a volume of the owner, is not
-// checked if there is none.
+// resources: what needs a volume of a cluster, or a snapshot of the owner, is not checked if there
+// is none.
 func (c *client) Preflight(ctx context.Context, owner cloud.Owner) ([]cloud.PermissionCheck, error) {
 	const op = "Preflight"
 	p := preflight{op: op, results: map[string]cloud.PermissionCheck{}}
@@ -69,13 +67,11 @@ func (c *client) Preflight(ctx context.Context, owner cloud.Owner) ([]cloud.Perm
 		OwnerIds: []string{"self"}, Filters: []types.Filter{tagFilter(cloud.TagHub, owner.Hub)}, MaxResults: aws.Int32(pageSize),
 	})
 	p.took("ec2:DescribeSnapshots", byRequest, err)
-	zone := ""
 	if p.wrong == nil && volumes != nil && len(volumes.Volumes) > 0 {
-		zone = aws.ToString(volumes.Volumes[0].AvailabilityZone)
-		c.tryVolumes(ctx, &p, volumes.Volumes, owner)
+		c.tryVolume(ctx, &p, volumes.Volumes[0], owner)
 	}
 	if p.wrong == nil && snapshots != nil && len(snapshots.Snapshots) > 0 {
-		c.trySnapshots(ctx, &p, snapshots.Snapshots[0], zone)
+		c.trySnapshots(ctx, &p, snapshots.Snapshots[0])
 	}
 	if p.wrong != nil {
 		return nil, c.fail(op, read, p.wrong)
@@ -86,46 +82,29 @@ func (c *client) Preflight(ctx context.Context, owner cloud.Owner) ([]cloud.Perm
 // tagsOfClusters returns the keys of the tags that mark volumes of clusters, by which the
 // documented policy allows snapshots of them.
 func tagsOfClusters() []string {
-	return []string{tagAttachable, "eks:eks-cluster-name", "kubernetes.io/created-for/pvc/name"}
+	return []string{"ebs.csi.aws.com/cluster", "eks:eks-cluster-name", "kubernetes.io/created-for/pvc/name"}
 }
 
-// tryVolumes checks the permissions for volumes with DryRun.
-func (c *client) tryVolumes(ctx context.Context, p *preflight, volumes []types.Volume, owner cloud.Owner) {
+// tryVolume checks the permissions for a volume with DryRun.
+func (c *client) tryVolume(ctx context.Context, p *preflight, v types.Volume, owner cloud.Owner) {
 	_, err := c.ec2.CreateSnapshot(ctx, &ec2.CreateSnapshotInput{
-		VolumeId: volumes[0].VolumeId, DryRun: aws.Bool(true),
-		TagSpecifications: tagged(types.ResourceTypeSnapshot, cloud.Tags{cloud.TagHub: owner.Hub}),
+		VolumeId: v.VolumeId, DryRun: aws.Bool(true),
+		TagSpecifications: tagged(cloud.Tags{cloud.TagHub: owner.Hub}),
 	})
 	p.tookTagged("ec2:CreateSnapshot", err)
-	for _, v := range volumes {
-		if p.wrong == nil && owner.Owns(tagsOf(v.Tags)) {
-			_, err := c.ec2.DeleteVolume(ctx, &ec2.DeleteVolumeInput{VolumeId: v.VolumeId, DryRun: aws.Bool(true)})
-			p.took("ec2:DeleteVolume", byDryRun, err)
-			return
-		}
-	}
 }
 
 // trySnapshots checks the permissions for a snapshot of the owner with DryRun.
-func (c *client) trySnapshots(ctx context.Context, p *preflight, s types.Snapshot, zone string) {
+func (c *client) trySnapshots(ctx context.Context, p *preflight, s types.Snapshot) {
 	tags := cloud.Tags{cloud.TagHub: tagsOf(s.Tags)[cloud.TagHub]}
 	_, err := c.ec2.CopySnapshot(ctx, &ec2.CopySnapshotInput{
 		SourceRegion: aws.String(c.config.Region), SourceSnapshotId: s.SnapshotId, Encrypted: aws.Bool(true), DryRun: aws.Bool(true),
-		TagSpecifications: tagged(types.ResourceTypeSnapshot, tags),
+		TagSpecifications: tagged(tags),
 	})
 	p.tookTagged("ec2:CopySnapshot", err)
-	if p.wrong == nil && zone != "" {
-		_, err = c.ec2.CreateVolume(ctx, &ec2.CreateVolumeInput{
-			AvailabilityZone: aws.String(zone), SnapshotId: s.SnapshotId, VolumeType: types.VolumeType(defaultType), DryRun: aws.Bool(true),
-			TagSpecifications: tagged(types.ResourceTypeVolume, tags.With(cloud.Tags{tagAttachable: "true"})),
-		})
-		p.tookTagged("ec2:CreateVolume", err)
-	}
 	if p.wrong == nil {
 		_, err = c.ec2.DeleteSnapshot(ctx, &ec2.DeleteSnapshotInput{SnapshotId: s.SnapshotId, DryRun: aws.Bool(true)})
 		p.took("ec2:DeleteSnapshot", byDryRun, err)
-	}
-	if zone == "" {
-		p.results["ec2:CreateVolume"] = cloud.PermissionCheck{Permission: "ec2:CreateVolume", Unchecked: noVolume}
 	}
 }
 

@@ -202,11 +202,9 @@ func (e *testEnv) foreignSnapshot(testing.TB) cloud.SnapshotRef {
 func (e *testEnv) backend(m *model) *cloudtest.Backend {
 	b := &cloudtest.Backend{
 		Provider: v1.ProviderAWS, Clock: e.clock, Cloud: e.cloud, Script: e.script,
-		Regions: [2]string{here, there}, Zones: [2]string{here + "a", there + "a"},
+		Regions: [2]string{here, there},
 		Connect: e.session, Disk: e.disks(), ForeignSnapshot: e.foreignSnapshot, Refusal: refuse, VolumeRate: volumeRate,
 		UnknownState: unknownState, Double: e.clone, PageSize: e.server.SetPageSize,
-		Class:              map[string]string{"type": "gp3", "iops": "6000", "throughput": "250", "encrypted": "true", "csi.storage.k8s.io/fstype": "ext4"},
-		ClassVolume:        cloud.Volume{Type: "gp3", IOPS: 6000, Throughput: 250, Encrypted: true},
 		Keys:               &cloudtest.Keys{Disk: keyHere, Copy: keyThere, Wrong: map[string]string{"of the other region": keyHere, "missing": "alias/missing"}},
 		Refused:            e.server.Refused,
 		Secrets:            []string{key, otherKey, theirKey, keyID, otherKeyID, theirKeyID, writingKey, writingKeyID, "X-Amz-Signature", "Signature="},
@@ -236,7 +234,7 @@ func classify(_ *http.Request, body []byte) faults.Op {
 		return faults.OpDescribeVolume
 	case "GetCallerIdentity":
 		return faults.OpIdentity
-	case "CreateSnapshot", "CopySnapshot", "DeleteSnapshot", "CreateVolume", "DeleteVolume":
+	case "CreateSnapshot", "CopySnapshot", "DeleteSnapshot":
 		return faults.Op(action)
 	default:
 		return faults.OpOther
@@ -250,11 +248,9 @@ func refuse(class cloud.Class, op faults.Op, after time.Duration) faults.Answer 
 	switch class {
 	case cloud.ClassNotFound:
 		code = "InvalidSnapshot.NotFound"
-		if op == faults.OpDescribeVolume || op == faults.OpCreateSnapshot || op == faults.OpDeleteVolume {
+		if op == faults.OpDescribeVolume || op == faults.OpCreateSnapshot {
 			code = "InvalidVolume.NotFound"
 		}
-	case cloud.ClassConflict:
-		code = "IdempotentParameterMismatch"
 	case cloud.ClassThrottled:
 		status, code, message = http.StatusServiceUnavailable, "RequestLimitExceeded", "Request limit exceeded."
 	case cloud.ClassTransient, cloud.ClassAmbiguous:

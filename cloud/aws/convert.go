@@ -56,7 +56,7 @@ func (c *client) here(op, region string) error {
 }
 
 // attempted returns the name of an attempt, so that a later attempt does not find a
-// failed object.
+// failed snapshot.
 func attempted(name string, attempt int) string {
 	if attempt == 0 {
 		return name
@@ -146,27 +146,8 @@ func progress(text string) int {
 // volumeOf converts a volume to cloud.Volume.
 func (c *client) volumeOf(v types.Volume) cloud.Volume {
 	id := aws.ToString(v.VolumeId)
-	out := cloud.Volume{
+	return cloud.Volume{
 		Ref: cloud.VolumeRef{Region: c.config.Region, Zone: aws.ToString(v.AvailabilityZone), Handle: id}, UID: id,
-		State: volumeState(v.State), SizeBytes: int64(aws.ToInt32(v.Size)) * gib, Encrypted: aws.ToBool(v.Encrypted),
-		Type: string(v.VolumeType), IOPS: int64(aws.ToInt32(v.Iops)), Throughput: int64(aws.ToInt32(v.Throughput)),
-		Attached: v.State == types.VolumeStateInUse || len(v.Attachments) > 0, Tags: tagsOf(v.Tags),
-	}
-	if out.State == cloud.StateFailed {
-		out.Message = "EC2 could not make the volume: its key may not be usable, or its zone full"
-	}
-	return out
-}
-
-func volumeState(s types.VolumeState) cloud.State {
-	switch s {
-	case types.VolumeStateAvailable, types.VolumeStateInUse:
-		return cloud.StateReady
-	case types.VolumeStateDeleting, types.VolumeStateDeleted:
-		return cloud.StateDeleting
-	case types.VolumeStateError:
-		return cloud.StateFailed
-	default:
-		return cloud.StateCreating
+		SizeBytes: int64(aws.ToInt32(v.Size)) * gib,
 	}
 }

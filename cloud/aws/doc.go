@@ -1,10 +1,10 @@
-// Package aws implements package cloud for Amazon Web Services: EBS snapshots and volumes.
+// Package aws implements package cloud for Amazon Web Services: snapshots of EBS volumes.
 //
 // # Purpose
 //
 //   - Connect creates a Session for an account and a region. It uses only the credentials that
 //     the CloudAccount names; see package identity.
-//   - Snapshots and volumes are found by the tags for their name and the hub. EC2 does not make
+//   - Snapshots are found by the tags for their name and the hub. EC2 does not make
 //     names unique: the oldest snapshot that did not fail is used, the others are Duplicates.
 //   - The UID of a volume is its ID, which EC2 never reuses.
 //

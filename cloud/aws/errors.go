@@ -48,16 +48,13 @@ func classOf(code string) cloud.Class {
 	switch code {
 	case "InvalidVolume.NotFound", "InvalidSnapshot.NotFound":
 		return cloud.ClassNotFound
-	case "IdempotentParameterMismatch":
-		return cloud.ClassConflict
 	case "SnapshotCreationPerVolumeRateExceeded":
 		return cloud.ClassThrottled
-	case "InsufficientVolumeCapacity", "InsufficientCapacity", "IncorrectState":
-		return cloud.ClassTransient // Refused, until there is room or the snapshot is complete.
-	case "ConcurrentSnapshotLimitExceeded", "SnapshotLimitExceeded", "PendingSnapshotLimitExceeded", "ResourceLimitExceeded",
-		"VolumeLimitExceeded", "MaxIOPSLimitExceeded", "VolumeIOPSLimit", "ActiveVolumeLimitExceeded":
+	case "IncorrectState":
+		return cloud.ClassTransient // Refused, until the snapshot is complete.
+	case "ConcurrentSnapshotLimitExceeded", "SnapshotLimitExceeded", "PendingSnapshotLimitExceeded", "ResourceLimitExceeded":
 		return cloud.ClassQuota
-	case "InvalidSnapshot.InUse", "VolumeInUse":
+	case "InvalidSnapshot.InUse":
 		return cloud.ClassInUse
 	case "OperationNotPermitted", "SnapshotLocked", "InvalidSnapshot.Locked":
 		return cloud.ClassLocked

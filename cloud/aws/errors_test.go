@@ -66,7 +66,6 @@ func TestCodes(t *testing.T) {
 	}{
 		{"InvalidSnapshot.NotFound", bad, result{Class: cloud.ClassNotFound}, result{Class: cloud.ClassNotFound}},
 		{"InvalidVolume.NotFound", bad, result{Class: cloud.ClassNotFound}, result{Class: cloud.ClassNotFound}},
-		{"IdempotentParameterMismatch", bad, result{Class: cloud.ClassConflict}, result{Class: cloud.ClassConflict}},
 		{"RequestLimitExceeded", down, result{Class: cloud.ClassThrottled, After: 5 * time.Second}, result{Class: cloud.ClassThrottled, After: 5 * time.Second}},
 		{"Throttling", bad, result{Class: cloud.ClassThrottled, After: 5 * time.Second}, result{Class: cloud.ClassThrottled, After: 5 * time.Second}},
 		{"SomethingNew", http.StatusTooManyRequests, result{Class: cloud.ClassThrottled, After: 5 * time.Second}, result{Class: cloud.ClassThrottled, After: 5 * time.Second}},
@@ -84,7 +83,6 @@ func TestCodes(t *testing.T) {
 		{"AuthFailure", unknown, result{Class: cloud.ClassAuthExpired}, result{Class: cloud.ClassAuthExpired}},
 		{"RequestExpired", bad, result{Class: cloud.ClassAuthExpired}, result{Class: cloud.ClassAuthExpired}},
 		{"InvalidSnapshot.InUse", bad, result{Class: cloud.ClassInUse}, result{Class: cloud.ClassInUse}},
-		{"VolumeInUse", bad, result{Class: cloud.ClassInUse}, result{Class: cloud.ClassInUse}},
 		{"OperationNotPermitted", bad, result{Class: cloud.ClassInvalid}, result{Class: cloud.ClassInvalid}},
 		{"UnsupportedOperation", bad, result{Class: cloud.ClassUnsupported}, result{Class: cloud.ClassUnsupported}},
 		{"IncorrectState", bad, result{Class: cloud.ClassTransient}, result{Class: cloud.ClassTransient}},

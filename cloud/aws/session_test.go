@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"maps"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -58,8 +57,7 @@ func TestPreflight(t *testing.T) {
 	const noVolume, noSnapshot = "there is no volume of a cluster to test it with", "there is no snapshot of the hub to test it with"
 	want := map[string]string{
 		"ec2:DescribeVolumes": "granted by request", "ec2:DescribeSnapshots": "granted by request", "ec2:CreateSnapshot": noVolume,
-		"ec2:CreateTags": noVolume, "ec2:CopySnapshot": noSnapshot, "ec2:DeleteSnapshot": noSnapshot, "ec2:CreateVolume": noSnapshot,
-		"ec2:DeleteVolume": "there is no restored volume to test it with",
+		"ec2:CreateTags": noVolume, "ec2:CopySnapshot": noSnapshot, "ec2:DeleteSnapshot": noSnapshot,
 	}
 	if diff := gocmp.Diff(want, preflight(t, session)); diff != "" {
 		t.Errorf("in an empty account (-want +got):\n%s", diff)
@@ -68,14 +66,9 @@ func TestPreflight(t *testing.T) {
 		t.Errorf("permissions (-documented +checked):\n%s", diff)
 	}
 
-	from := e.ready(t, session)
-	if _, err := session.Volumes.EnsureVolume(t.Context(), cloud.VolumeSpec{
-		Name: "restored", Zone: here + "a", Snapshot: from.Ref, Tags: cloud.Tags{cloud.TagHub: owned().Hub, cloud.TagApp: owned().App},
-	}); err != nil {
-		t.Fatal(err)
-	}
+	e.ready(t, session)
 	before, disks := e.cloud.Snapshots(), e.cloud.Volumes()
-	for _, verb := range []string{"CreateSnapshot", "CopySnapshot", "DeleteSnapshot", "CreateVolume", "DeleteVolume", "CreateTags"} {
+	for _, verb := range []string{"CreateSnapshot", "CopySnapshot", "DeleteSnapshot", "CreateTags"} {
 		want["ec2:"+verb] = "granted by dry run"
 	}
 	if diff := gocmp.Diff(want, preflight(t, session)); diff != "" {
@@ -84,7 +77,7 @@ func TestPreflight(t *testing.T) {
 	e.as(documented(t, cloudtest.HubUID, "").Without("ec2:CreateTags"))
 	session = e.session(t, cloudtest.Options{})
 	want["ec2:CreateTags"] = "denied by dry run"
-	for _, verb := range []string{"CreateSnapshot", "CopySnapshot", "CreateVolume"} {
+	for _, verb := range []string{"CreateSnapshot", "CopySnapshot"} {
 		want["ec2:"+verb] = "it needs ec2:CreateTags"
 	}
 	if diff := gocmp.Diff(want, preflight(t, session)); diff != "" {
@@ -97,7 +90,6 @@ func TestPreflight(t *testing.T) {
 		want["ec2:"+verb] = "denied by dry run"
 	}
 	want["ec2:DescribeVolumes"], want["ec2:CreateTags"], want["ec2:CreateSnapshot"] = "denied by request", noVolume, noVolume
-	want["ec2:DeleteVolume"], want["ec2:CreateVolume"] = "there is no restored volume to test it with", noVolume
 	if diff := gocmp.Diff(want, preflight(t, session)); diff != "" {
 		t.Errorf("without three rights (-want +got):\n%s", diff)
 	}
@@ -109,93 +101,6 @@ func TestPreflight(t *testing.T) {
 	e.script.Add(faults.Fault{Op: faults.OpOther, Skip: 1, Kind: faults.DropBefore})
 	if _, err := session.Access.Preflight(t.Context(), owned()); cloud.ClassOf(err) != cloud.ClassTransient {
 		t.Errorf("%v when the connection fails, want class %q", err, cloud.ClassTransient)
-	}
-}
-
-// TestEnsureVolumeAgain asks for a volume that is not shown yet: the client token finds it.
-func TestEnsureVolumeAgain(t *testing.T) {
-	t.Parallel()
-	e := newTestEnv(t)
-	session := e.session(t, cloudtest.Options{})
-	from := e.ready(t, session)
-	e.cloud.SetPace(fake.Pace{Lag: time.Minute})
-	spec := cloud.VolumeSpec{Name: "restored", Zone: here + "a", Snapshot: from.Ref, Tags: cloud.Tags{cloud.TagHub: owned().Hub}}
-	first, err := session.Volumes.EnsureVolume(t.Context(), spec)
-	if err != nil {
-		t.Fatal(err)
-	}
-	second, err := session.Volumes.EnsureVolume(t.Context(), spec)
-	if err != nil || second.Ref != first.Ref {
-		t.Fatalf("%v, %v; want %v", second.Ref, err, first.Ref)
-	}
-	spec.SizeBytes = 30 * gib
-	_, err = session.Volumes.EnsureVolume(t.Context(), spec)
-	if want := (result{Class: cloud.ClassConflict, Code: "IdempotentParameterMismatch"}); resultOf(t, err) != want {
-		t.Errorf("%v for another size under the same token, want %v", err, want)
-	}
-	e.clock.Step(2 * time.Minute)
-	spec.Zone = here + "b"
-	_, err = session.Volumes.EnsureVolume(t.Context(), spec)
-	if want := (result{Class: cloud.ClassConflict, Code: "NameTaken"}); resultOf(t, err) != want {
-		t.Errorf("%v for another zone, want %v", err, want)
-	}
-	spec.Attempt = 1
-	other, err := session.Volumes.EnsureVolume(t.Context(), spec)
-	if err != nil || other.Ref == first.Ref {
-		t.Errorf("attempt 1 got %v, %v", other.Ref, err)
-	}
-	for _, v := range e.cloud.Volumes() {
-		if v.From != "" && v.Tags["ebs.csi.aws.com/cluster"] != "true" {
-			t.Errorf("tags %v: the EBS CSI driver may not attach it", v.Tags)
-		}
-	}
-}
-
-func TestVolumesOfClasses(t *testing.T) {
-	t.Parallel()
-	const keyARN = "arn:aws:kms:" + here + ":" + account + ":key/7"
-	e := newTestEnv(t)
-	config := e.config()
-	session := connect(t, config)
-	config.Spec.AWS.Keys = map[string]v1.KMSKey{here: "alias/backups"}
-	withKey := connect(t, config)
-	from := e.ready(t, session)
-	for name, test := range map[string]struct {
-		class   map[string]string
-		session cloud.Session
-		want    fake.Volume
-		bad     bool
-	}{
-		"nothing said":       {nil, session, fake.Volume{Type: "gp3", IOPS: 3000, Throughput: 125}, false},
-		"io2":                {map[string]string{"TYPE": "io2", "IOPS": "5000"}, session, fake.Volume{Type: "io2", IOPS: 5000}, false},
-		"per GB":             {map[string]string{"type": "io1", "iopsPerGB": "10"}, session, fake.Volume{Type: "io1", IOPS: 200}, false},
-		"key of the class":   {map[string]string{"kmsKeyId": keyARN}, withKey, fake.Volume{Type: "gp3", IOPS: 3000, Throughput: 125, Encrypted: true, KMSKey: keyARN}, false},
-		"key of the account": {nil, withKey, fake.Volume{Type: "gp3", IOPS: 3000, Throughput: 125, Encrypted: true, KMSKey: "alias/backups"}, false},
-		"rate":               {map[string]string{"volumeInitializationRate": "200"}, session, fake.Volume{Type: "gp3", IOPS: 3000, Throughput: 125}, false},
-		"no number":          {map[string]string{"iops": "many"}, session, fake.Volume{}, true},
-		"too many":           {map[string]string{"iops": "99999999999"}, session, fake.Volume{}, true},
-		"both":               {map[string]string{"type": "io1", "iops": "100", "iopsPerGB": "10"}, session, fake.Volume{}, true},
-		"out of range":       {map[string]string{"iops": "80001"}, session, fake.Volume{}, true},
-		"io2 without iops":   {map[string]string{"type": "io2"}, session, fake.Volume{}, true},
-		"unknown type":       {map[string]string{"type": "gp9"}, session, fake.Volume{}, true},
-	} {
-		got, err := test.session.Volumes.EnsureVolume(t.Context(), cloud.VolumeSpec{
-			Name: strings.ReplaceAll(name, " ", "-"), Zone: here + "a", Snapshot: from.Ref, Class: test.class, Tags: cloud.Tags{cloud.TagHub: owned().Hub},
-		})
-		if test.bad {
-			if cloud.ClassOf(err) != cloud.ClassInvalid {
-				t.Errorf("%s: %v, want class %q", name, err, cloud.ClassInvalid)
-			}
-			continue
-		}
-		if err != nil {
-			t.Errorf("%s: %v", name, err)
-			continue
-		}
-		v, _ := e.cloud.Volume(got.Ref.Handle)
-		if v.Type != test.want.Type || v.IOPS != test.want.IOPS || v.Throughput != test.want.Throughput || v.Encrypted != test.want.Encrypted || v.KMSKey != test.want.KMSKey {
-			t.Errorf("%s: %+v, want %+v", name, v, test.want)
-		}
 	}
 }
 
@@ -234,9 +139,6 @@ func TestReferences(t *testing.T) {
 	} {
 		if _, err := session.Volumes.DescribeVolume(t.Context(), ref); cloud.ClassOf(err) != cloud.ClassInvalid {
 			t.Errorf("%+v: %v, want class %q", ref, err, cloud.ClassInvalid)
-		}
-		if err := session.Volumes.DeleteVolume(t.Context(), ref, owned()); cloud.ClassOf(err) != cloud.ClassInvalid {
-			t.Errorf("deleting %+v: %v, want class %q", ref, err, cloud.ClassInvalid)
 		}
 	}
 	for _, ref := range []cloud.SnapshotRef{{Region: here, ID: "projects/p/global/snapshots/s"}, {Region: there, ID: "snap-0123456789abcdef0"}, {}} {

@@ -129,8 +129,6 @@ func otherGroups() []cloud.PermissionCheck {
 func needed() []string {
 	return []string{
 		"Microsoft.Resources/subscriptions/resourceGroups/read",
-		"Microsoft.Compute/disks/read", "Microsoft.Compute/disks/write", "Microsoft.Compute/disks/delete",
-		"Microsoft.Compute/disks/beginGetAccess/action",
 		"Microsoft.Compute/snapshots/read", "Microsoft.Compute/snapshots/write", "Microsoft.Compute/snapshots/delete",
 	}
 }

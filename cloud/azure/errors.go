@@ -41,12 +41,12 @@ func (r request) question() apierror.Question {
 }
 
 // linked returns the permission that the method needs on what its request refers to: the disk
-// of a snapshot, and the disk encryption set of a disk or copy.
+// of a snapshot, and the disk encryption set of a copy.
 func (r request) linked() string {
 	switch r.op {
 	case "EnsureSnapshot":
 		return "Microsoft.Compute/disks/beginGetAccess/action"
-	case "EnsureVolume", "EnsureCopy":
+	case "EnsureCopy":
 		return "Microsoft.Compute/diskEncryptionSets/read"
 	default:
 		return ""
@@ -67,7 +67,7 @@ func (a *account) fail(r request, err error) error {
 // have several meanings.
 func (r request) class(status int, code string) cloud.Class {
 	switch code {
-	case "QuotaExceeded", "SubscriptionQuotaReached", "ResourceQuotaExceeded", "SnapshotCountExceeded", "DiskCountExceeded":
+	case "QuotaExceeded", "SubscriptionQuotaReached", "ResourceQuotaExceeded", "SnapshotCountExceeded":
 		return cloud.ClassQuota
 	case "AllocationFailed", "ZonalAllocationFailed", "OverconstrainedZonalAllocationRequest":
 		return cloud.ClassTransient // Short of machines: it goes by itself.
@@ -101,7 +101,7 @@ func (r request) conflict(code string) cloud.Class {
 	case r.verb == "delete" && concurrent(code):
 		return cloud.ClassTransient
 	case r.verb == "delete":
-		return cloud.ClassInUse // Attached, or read through a shared access signature.
+		return cloud.ClassInUse // Read through a shared access signature.
 	case code == "OperationNotAllowed":
 		return cloud.ClassQuota // How the service calls its bounds: per disk, of copies, of the region.
 	case concurrent(code):

@@ -63,14 +63,6 @@ func region(location string) string {
 	return strings.ToLower(strings.ReplaceAll(location, " ", ""))
 }
 
-// zoneNumber returns a zone in the form that disks have, from a node's label such as
-// eastus-1, or from a number.
-func (a *account) zoneNumber(zone string) (string, bool) {
-	number := strings.TrimPrefix(strings.ToLower(zone), a.region+"-")
-	_, err := strconv.ParseUint(number, 10, 8)
-	return number, err == nil
-}
-
 // attempted returns the name of an object after a number of failed attempts.
 func attempted(name string, attempt int) string {
 	if attempt <= 0 {

@@ -19,7 +19,7 @@ import (
 func TestPreflight(t *testing.T) {
 	t.Parallel()
 	e := newTestEnv(t)
-	denied := []string{"Microsoft.Compute/snapshots/delete", "Microsoft.Compute/disks/write"}
+	denied := []string{"Microsoft.Compute/snapshots/delete", "Microsoft.Resources/subscriptions/resourceGroups/read"}
 	for _, action := range denied {
 		e.server.Deny(accounts()[0].Subscription, action)
 	}

@@ -87,44 +87,13 @@ func encrypted(e *armcompute.Encryption) bool {
 }
 
 func (a *account) toVolume(d armcompute.Disk) cloud.Volume {
-	p := d.Properties
-	if p == nil {
-		p = &armcompute.DiskProperties{}
-	}
+	p := deref(d.Properties)
 	out := cloud.Volume{
 		Ref: cloud.VolumeRef{Region: region(deref(d.Location)), Handle: a.spelled(deref(d.ID))},
-		UID: deref(p.UniqueID), SizeBytes: sizeOf(p.DiskSizeBytes, p.DiskSizeGB), Encrypted: encrypted(p.Encryption),
-		// The service counts in MB and not MiB, as the parameter of its classes does.
-		IOPS: deref(p.DiskIOPSReadWrite), Throughput: deref(p.DiskMBpsReadWrite),
-		Attached: attached(d), Tags: fromTags(d.Tags),
+		UID: deref(p.UniqueID), SizeBytes: sizeOf(p.DiskSizeBytes, p.DiskSizeGB),
 	}
 	if len(d.Zones) == 1 {
 		out.Ref.Zone = deref(d.Zones[0])
 	}
-	if d.SKU != nil {
-		out.Type = string(deref(d.SKU.Name))
-	}
-	switch strings.ToLower(deref(p.ProvisioningState)) {
-	case provisioned:
-		out.State = cloud.StateReady
-	case failed, canceled:
-		out.State, out.Message = cloud.StateFailed, failedWhileMade
-	case deleting:
-		out.State = cloud.StateDeleting
-	default:
-		out.State = cloud.StateCreating
-	}
 	return out
-}
-
-// attached reports whether a machine has a disk, one that is switched off included.
-func attached(d armcompute.Disk) bool {
-	if deref(d.ManagedBy) != "" || len(d.ManagedByExtended) > 0 {
-		return true
-	}
-	state := armcompute.DiskStateUnattached
-	if d.Properties != nil && d.Properties.DiskState != nil {
-		state = *d.Properties.DiskState
-	}
-	return state == armcompute.DiskStateAttached || state == armcompute.DiskStateReserved
 }

@@ -49,31 +49,3 @@ func TestSnapshotStates(t *testing.T) {
 		})
 	}
 }
-
-func TestAttached(t *testing.T) {
-	t.Parallel()
-	tests := map[string]struct {
-		disk string
-		want bool
-	}{
-		"free":                 {`{"properties":{"diskState":"Unattached"}}`, false},
-		"without a state":      {`{}`, false},
-		"attached":             {`{"properties":{"diskState":"Attached"}}`, true},
-		"to a machine at rest": {`{"properties":{"diskState":"Reserved"}}`, true},
-		"by name":              {`{"managedBy":"/subscriptions/s/vm"}`, true},
-		"to several":           {`{"managedByExtended":["/subscriptions/s/vm"]}`, true},
-		"read from outside":    {`{"properties":{"diskState":"ActiveSAS"}}`, false},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			var d armcompute.Disk
-			if err := json.Unmarshal([]byte(tt.disk), &d); err != nil {
-				t.Fatal(err)
-			}
-			if got := (&account{}).toVolume(d).Attached; got != tt.want {
-				t.Errorf("attached: %t, want %t", got, tt.want)
-			}
-		})
-	}
-}

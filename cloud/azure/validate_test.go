@@ -143,16 +143,6 @@ func disksServer(got *understood) *armfake.DisksServer {
 			out.SetResponse(http.StatusOK, armcompute.DisksClientGetResponse{}, nil)
 			return out, azfake.ErrorResponder{}
 		},
-		BeginCreateOrUpdate: func(_ context.Context, group, name string, body armcompute.Disk, _ *armcompute.DisksClientBeginCreateOrUpdateOptions) (out azfake.PollerResponder[armcompute.DisksClientCreateOrUpdateResponse], _ azfake.ErrorResponder) {
-			*got = understood{group, name, body}
-			out.SetTerminalResponse(http.StatusOK, armcompute.DisksClientCreateOrUpdateResponse{}, nil)
-			return out, azfake.ErrorResponder{}
-		},
-		BeginDelete: func(_ context.Context, group, name string, _ *armcompute.DisksClientBeginDeleteOptions) (out azfake.PollerResponder[armcompute.DisksClientDeleteResponse], _ azfake.ErrorResponder) {
-			*got = understood{group, name, nil}
-			out.SetTerminalResponse(http.StatusNoContent, armcompute.DisksClientDeleteResponse{}, nil)
-			return out, azfake.ErrorResponder{}
-		},
 	}
 }
 
@@ -176,9 +166,9 @@ func TestValidate(t *testing.T) {
 	}{
 		"a read":                     {"GET " + path + "snapshots/s?api-version=1\n", false},
 		"a list":                     {"GET " + path + "snapshots?api-version=1\n", false},
-		"a body":                     {"PUT " + path + "disks/d?api-version=1\n" + `{"location":"eastus","zones":["1"]}`, false},
+		"a body":                     {"PUT " + path + "snapshots/s?api-version=1\n" + `{"location":"eastus"}`, false},
 		"no version":                 {"GET " + path + "snapshots/s\n", true},
-		"an unknown property":        {"PUT " + path + "disks/d?api-version=1\n" + `{"location":"eastus","zone":"1"}`, true},
+		"an unknown property":        {"PUT " + path + "snapshots/s?api-version=1\n" + `{"location":"eastus","zone":"1"}`, true},
 		"a number for a text":        {"PUT " + path + "snapshots/s?api-version=1\n" + `{"location":1}`, true},
 		"a method that is not there": {"POST " + path + "snapshots/s?api-version=1\n", true},
 		"a kind that is not there":   {"GET " + path + "vms/s?api-version=1\n", true},

@@ -3,22 +3,24 @@ package cloudtest
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 )
 
 func TestCasesAreTheDesigns(t *testing.T) {
 	t.Parallel()
+	gone := []int{17, 18, 20} // Of volumes that the hub created. Numbers are in reports, and do not return.
 	all := cases()
-	if len(all) != 49 {
-		t.Fatalf("%d cases, the design has 49", len(all))
+	if len(all) != 46 {
+		t.Fatalf("%d cases, the design has 46", len(all))
 	}
-	names := map[string]bool{}
-	for i, c := range all {
-		if c.Number != i+1 || c.Name == "" || c.Run == nil || names[c.Name] {
-			t.Errorf("case %d is number %d, %q", i+1, c.Number, c.Name)
+	names, last := map[string]bool{}, 0
+	for _, c := range all {
+		if c.Number <= last || slices.Contains(gone, c.Number) || c.Name == "" || c.Run == nil || names[c.Name] {
+			t.Errorf("case number %d after %d, %q", c.Number, last, c.Name)
 		}
-		names[c.Name] = true
+		names[c.Name], last = true, c.Number
 	}
 }
 

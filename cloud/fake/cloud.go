@@ -28,9 +28,7 @@ type Volume struct {
 	Tags             map[string]string
 	// Description holds the data that the front end stores beside the tags.
 	Description string
-	// Token holds the data that the front end stores to recognize a repeated request.
-	Token string
-	// From is the snapshot that it was restored from.
+	// From is the snapshot that it was made from.
 	From    string
 	Created time.Time
 }
@@ -129,22 +127,6 @@ func (c *Cloud) Serial() int {
 func (c *Cloud) AddVolume(v Volume) Volume {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.addVolume(v)
-}
-
-// NewVolume adds a volume. If one with its ID exists, visible or not, it returns that and
-// false.
-func (c *Cloud) NewVolume(v Volume) (Volume, bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if there, ok := c.volumes[v.ID]; ok {
-		there.Tags = maps.Clone(there.Tags)
-		return there, false
-	}
-	return c.addVolume(v), true
-}
-
-func (c *Cloud) addVolume(v Volume) Volume {
 	c.made++
 	if v.UID == "" {
 		v.UID = fmt.Sprintf("%d", 1_000_000_000_000_000_000+c.made)

@@ -43,15 +43,13 @@ func newBackend(t testing.TB, rules fake.Rules) *cloudtest.Backend {
 	fakeCloud, script := fake.NewCloud(clock), &faults.Script{}
 	b := &cloudtest.Backend{
 		Provider: fake.ProviderMemory, Clock: clock, Cloud: fakeCloud, Script: script,
-		Regions: [2]string{"north", "south"}, Zones: [2]string{"north-a", "south-a"},
+		Regions:  [2]string{"north", "south"},
 		Refusal:  fake.Refusal,
 		PageSize: func(n int) { rules.PageSize = n },
 		VolumeRate: func() (faults.Answer, time.Duration) {
 			return fake.Refusal(cloud.ClassThrottled, faults.OpCreateSnapshot, 15*time.Second), 15 * time.Second
 		},
 		UnknownState:       func(testing.TB, cloud.SnapshotRef) faults.Answer { return fake.UnknownState("unknown-state") },
-		Class:              map[string]string{"type": "fast", "iops": "4000", "throughput": "250", "encrypted": "true"},
-		ClassVolume:        cloud.Volume{Type: "fast", IOPS: 4000, Throughput: 250, Encrypted: true},
 		ValidateSkipReason: "it sends no HTTP requests",
 		Unsupported:        map[int]string{16: "snapshots have a region, and are copied: see case 15", 46: noPermissions, 47: noKeys, 48: noKeys, 49: noPermissions},
 	}

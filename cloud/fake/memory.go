@@ -192,7 +192,6 @@ func (a access) Preflight(ctx context.Context, _ cloud.Owner) ([]cloud.Permissio
 		return []cloud.PermissionCheck{
 			{Permission: "memory." + string(faults.OpCreateSnapshot), Granted: true, By: byRequest},
 			{Permission: "memory." + string(faults.OpDeleteSnapshot), Granted: true, By: byRequest},
-			{Permission: "memory." + string(faults.OpCreateVolume), Granted: true, By: byRequest},
 		}, nil
 	})
 }

@@ -47,21 +47,18 @@ const (
 func neededOfSnapshots() []string {
 	return []string{
 		"compute.snapshots.create", "compute.snapshots.delete", "compute.snapshots.get", "compute.snapshots.list",
-		"compute.snapshots.setLabels", "compute.snapshots.useReadOnly",
+		"compute.snapshots.setLabels",
 	}
 }
 
 // neededOfDisks returns those that are tested on a disk.
 func neededOfDisks() []string {
-	return []string{
-		"compute.disks.create", "compute.disks.createSnapshot", "compute.disks.delete", "compute.disks.get",
-		"compute.disks.setLabels", "compute.disks.useReadOnly",
-	}
+	return []string{"compute.disks.createSnapshot", "compute.disks.get", "compute.disks.useReadOnly"}
 }
 
 // neededOfOperations returns those that no method tests.
 func neededOfOperations() []string {
-	return []string{"compute.globalOperations.get", "compute.globalOperations.list", "compute.zoneOperations.get"}
+	return []string{"compute.globalOperations.get", "compute.globalOperations.list"}
 }
 
 // Preflight tests the permissions for snapshots, and those for disks in a zone of the

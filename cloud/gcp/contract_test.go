@@ -204,43 +204,39 @@ func (e *testEnv) disk(_ testing.TB, name string, sizeBytes int64) cloud.VolumeR
 	return cloud.VolumeRef{Region: region, Zone: zone, Handle: e.server.CSIDisk(project, zone, name, sizeBytes)}
 }
 
-// session opens a session with the options of a case.
-func (e *testEnv) session(t testing.TB, o cloudtest.Options) cloud.Session {
-	t.Helper()
-	config := e.config(t)
-	config.Region = regions()[o.Region]
-	if o.Key != "" {
-		config.Spec.GCP.Keys = map[string]v1.CryptoKey{regions()[1]: v1.CryptoKey(o.Key)}
-	}
-	if o.Writing || o.Deletion {
-		config.Spec.Credentials.Type, config.Secret = v1.CredentialsFederated, nil
-		config.Spec.GCP.WorkloadIdentityProvider, config.Spec.GCP.ServiceAccount = provider, writing
-		config.Token = func(context.Context, string) (string, error) { return "hub-token", nil }
-	}
-	if o.Deletion {
-		config.Spec.Deletion = &v1.DeletionIdentity{ServiceAccount: deletion}
-	}
-	if o.OtherAccount {
-		config.Spec.GCP = &v1.GCPAccount{Project: "shop-test"}
-		config.Secret = e.keys.others.secret(e.url)
-	}
-	if o.BadCredentials {
-		config.Secret = e.keys.wrong.secret(e.url)
-	}
-	if o.HTTP != nil {
-		config.HTTP.Transport = o.HTTP(config.HTTP.Transport)
-	}
-	return connect(t, config)
-}
-
-func regions() [2]string { return [2]string{region, "us-central1"} }
-
 func (e *testEnv) backend() *cloudtest.Backend {
+	regions := [2]string{region, "us-central1"}
 	return &cloudtest.Backend{
 		Provider: v1.ProviderGCP, Clock: e.clock, Cloud: e.cloud, Script: e.script,
-		Regions: regions(), Zones: [2]string{zone, "us-central1-a"},
-		Connect: e.session,
-		Disk:    e.disk,
+		Regions: regions,
+		Connect: func(t testing.TB, o cloudtest.Options) cloud.Session {
+			t.Helper()
+			config := e.config(t)
+			config.Region = regions[o.Region]
+			if o.Key != "" {
+				config.Spec.GCP.Keys = map[string]v1.CryptoKey{regions[1]: v1.CryptoKey(o.Key)}
+			}
+			if o.Writing || o.Deletion {
+				config.Spec.Credentials.Type, config.Secret = v1.CredentialsFederated, nil
+				config.Spec.GCP.WorkloadIdentityProvider, config.Spec.GCP.ServiceAccount = provider, writing
+				config.Token = func(context.Context, string) (string, error) { return "hub-token", nil }
+			}
+			if o.Deletion {
+				config.Spec.Deletion = &v1.DeletionIdentity{ServiceAccount: deletion}
+			}
+			if o.OtherAccount {
+				config.Spec.GCP = &v1.GCPAccount{Project: "shop-test"}
+				config.Secret = e.keys.others.secret(e.url)
+			}
+			if o.BadCredentials {
+				config.Secret = e.keys.wrong.secret(e.url)
+			}
+			if o.HTTP != nil {
+				config.HTTP.Transport = o.HTTP(config.HTTP.Transport)
+			}
+			return connect(t, config)
+		},
+		Disk: e.disk,
 		ForeignSnapshot: func(testing.TB) cloud.SnapshotRef {
 			id := fmt.Sprintf("projects/%s/global/snapshots/by-hand-%d", project, e.cloud.Serial())
 			e.cloud.AddSnapshot(fake.Snapshot{ID: id, Source: "projects/" + project + "/zones/" + zone + "/disks/x", SourceUID: "7", SizeBytes: 10 << 30, Locations: []string{"eu"}})
@@ -253,11 +249,6 @@ func (e *testEnv) backend() *cloudtest.Backend {
 		UnknownState: func(_ testing.TB, ref cloud.SnapshotRef) faults.Answer {
 			return faults.Answer{Status: http.StatusOK, Body: fmt.Sprintf(`{"name": %q, "status": "THINKING", "diskSizeGb": "20"}`, tail(ref.ID))}
 		},
-		Class: map[string]string{
-			"type": "hyperdisk-balanced", "provisioned-iops-on-create": "6000", "provisioned-throughput-on-create": "250Mi",
-			"csi.storage.k8s.io/fstype": "ext4",
-		},
-		ClassVolume: cloud.Volume{Type: "hyperdisk-balanced", IOPS: 6000, Throughput: 250, Encrypted: true},
 		Keys: &cloudtest.Keys{Disk: kmsKey(region, "disks"), Copy: kmsKey("us-central1", "copies"), Wrong: map[string]string{
 			"of the other region": kmsKey(region, "disks"), "missing": kmsKey("us-central1", "missing"),
 		}},
@@ -293,7 +284,7 @@ func classifyRequest(r *http.Request, _ []byte) faults.Op {
 	op, known := map[string]faults.Op{
 		"GET snapshots true": faults.OpGetSnapshot, "GET snapshots false": faults.OpListSnapshots,
 		"POST snapshots false": faults.OpCreateSnapshot, "DELETE snapshots true": faults.OpDeleteSnapshot,
-		"GET disks true": faults.OpDescribeVolume, "POST disks false": faults.OpCreateVolume, "DELETE disks true": faults.OpDeleteVolume,
+		"GET disks true": faults.OpDescribeVolume,
 	}[fmt.Sprintf("%s %s %t", r.Method, collection, named)]
 	if !known {
 		return faults.OpOther
@@ -313,8 +304,7 @@ func refused(status int, reason, message string, after time.Duration) faults.Ans
 func refusal(class cloud.Class, op faults.Op, after time.Duration) faults.Answer {
 	permission := map[faults.Op]string{
 		faults.OpDescribeVolume: "compute.disks.get", faults.OpCreateSnapshot: "compute.snapshots.create", faults.OpGetSnapshot: "compute.snapshots.get",
-		faults.OpListSnapshots: "compute.snapshots.list", faults.OpDeleteSnapshot: "compute.snapshots.delete", faults.OpCreateVolume: "compute.disks.create",
-		faults.OpDeleteVolume: "compute.disks.delete", faults.OpIdentity: "compute.projects.get",
+		faults.OpListSnapshots: "compute.snapshots.list", faults.OpDeleteSnapshot: "compute.snapshots.delete", faults.OpIdentity: "compute.projects.get",
 	}[op]
 	switch class {
 	case cloud.ClassNotFound:

@@ -15,33 +15,24 @@ import (
 )
 
 // failed returns the error of an accepted change, nil if it succeeded or if the result is
-// unknown. at is the operation's zone, or empty for a global operation.
-func (s *session) failed(ctx context.Context, op string, at location, started *computepb.Operation) *cloud.Error {
+// unknown.
+func (s *session) failed(ctx context.Context, op string, started *computepb.Operation) *cloud.Error {
 	if e := operationError(op, started); e != nil {
 		return e
 	}
-	now, err := s.operation(ctx, op, at, started.GetName())
+	now, err := s.operation(ctx, op, started.GetName())
 	if err == nil {
 		return operationError(op, now)
 	}
 	return nil
 }
 
-// operation reads an operation.
-func (s *session) operation(ctx context.Context, op string, at location, name string) (*computepb.Operation, error) {
-	if at.zone == "" {
-		now, _, err := do(ctx, s, call[*compute.GlobalOperationsClient, *computepb.Operation]{
-			op: op, client: compute.NewGlobalOperationsRESTClient,
-			send: func(ctx context.Context, c *compute.GlobalOperationsClient, o ...gax.CallOption) (*computepb.Operation, error) {
-				return c.Get(ctx, &computepb.GetGlobalOperationRequest{Project: s.project, Operation: name}, o...)
-			},
-		})
-		return now, err
-	}
-	now, _, err := do(ctx, s, call[*compute.ZoneOperationsClient, *computepb.Operation]{
-		op: op, client: compute.NewZoneOperationsRESTClient,
-		send: func(ctx context.Context, c *compute.ZoneOperationsClient, o ...gax.CallOption) (*computepb.Operation, error) {
-			return c.Get(ctx, &computepb.GetZoneOperationRequest{Project: s.project, Zone: at.zone, Operation: name}, o...)
+// operation reads an operation on a snapshot, which is global.
+func (s *session) operation(ctx context.Context, op, name string) (*computepb.Operation, error) {
+	now, _, err := do(ctx, s, call[*compute.GlobalOperationsClient, *computepb.Operation]{
+		op: op, client: compute.NewGlobalOperationsRESTClient,
+		send: func(ctx context.Context, c *compute.GlobalOperationsClient, o ...gax.CallOption) (*computepb.Operation, error) {
+			return c.Get(ctx, &computepb.GetGlobalOperationRequest{Project: s.project, Operation: name}, o...)
 		},
 	})
 	return now, err

@@ -46,16 +46,10 @@ func (e *testEnv) everything(t *testing.T, permissions iam.Permissions) {
 		made, _ := session.Snapshots.EnsureSnapshot(ctx, spec(name, of))
 		return made.Ref
 	}
-	restore := func(name string, from cloud.SnapshotRef) cloud.VolumeRef {
-		tags := cloud.Tags{cloud.TagHub: owner.Hub, cloud.TagApp: owner.App}
-		made, _ := session.Volumes.EnsureVolume(ctx, cloud.VolumeSpec{Name: name, Zone: zone, Snapshot: from, Tags: tags})
-		return made.Ref
-	}
 	own, late := ensure("own", disk("first")), disk("late")
 	e.cloud.FailNext("by chance")
 	failed := ensure("failed", disk("second"))
 	e.clock.Step(time.Hour)
-	restored := restore("restored", own)
 
 	e.server.SetPermissions(permissions)
 	_, _ = session.Access.Identity(ctx)
@@ -65,11 +59,8 @@ func (e *testEnv) everything(t *testing.T, permissions iam.Permissions) {
 		break
 	}
 	_ = ensure("more", disk("third"))
-	_ = restore("again", own)
-	_ = session.Volumes.DeleteVolume(ctx, restored, owner)
 	_, _ = session.Snapshots.GetSnapshot(ctx, failed)
 	e.cloud.SetPace(fake.Pace{Lag: time.Minute}) // The session reads the operation of an object that is not visible yet.
 	_ = ensure("unseen", late)
-	_ = restore("unseen-volume", own)
 	_ = session.Snapshots.DeleteSnapshot(ctx, own, owner)
 }

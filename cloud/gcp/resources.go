@@ -173,6 +173,3 @@ func decode(labels map[string]string, description string) cloud.Tags {
 	}
 	return tags
 }
-
-// sizeGB returns a size in GiB, rounded up.
-func sizeGB(bytes int64) int64 { return (bytes + gib - 1) / gib }

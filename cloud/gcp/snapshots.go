@@ -176,7 +176,7 @@ func (s snapshots) inserted(ctx context.Context, op string, w wanted, started *c
 	if cloud.ClassOf(err) != cloud.ClassNotFound {
 		return made, nil
 	}
-	failed := s.session.failed(ctx, op, location{}, started)
+	failed := s.session.failed(ctx, op, started)
 	switch {
 	case failed == nil:
 		return made, nil

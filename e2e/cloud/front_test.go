@@ -49,7 +49,7 @@ func classifyEC2(_ *http.Request, body []byte) faults.Op {
 		return faults.OpOther
 	}
 	switch action := form.Get("Action"); action {
-	case "CreateSnapshot", "CopySnapshot", "DeleteSnapshot", "CreateVolume", "DeleteVolume":
+	case "CreateSnapshot", "CopySnapshot", "DeleteSnapshot":
 		return faults.Op(action)
 	default:
 		return faults.OpOther
@@ -62,20 +62,15 @@ func classifyREST(r *http.Request, body []byte) faults.Op {
 	path := strings.ToLower(r.URL.Path)
 	parts := strings.Split(path, "/")
 	named, in := parts[len(parts)-1], parts[max(0, len(parts)-2)]
-	makes := r.Method == http.MethodPost && (named == "snapshots" || named == "disks") || r.Method == http.MethodPut
+	makes := r.Method == http.MethodPost && named == "snapshots" || r.Method == http.MethodPut
 	snapshots := named == "snapshots" || in == "snapshots"
-	disks := named == "disks" || in == "disks"
 	switch {
 	case makes && snapshots && bytes.Contains(body, []byte(`"CopyStart"`)):
 		return faults.OpCopySnapshot
 	case makes && snapshots:
 		return faults.OpCreateSnapshot
-	case makes && disks:
-		return faults.OpCreateVolume
 	case r.Method == http.MethodDelete && snapshots:
 		return faults.OpDeleteSnapshot
-	case r.Method == http.MethodDelete && disks:
-		return faults.OpDeleteVolume
 	default:
 		return faults.OpOther
 	}

@@ -112,11 +112,6 @@ func (a *account) of(namespace string) []made {
 			found = append(found, made{kind: "snapshot", region: s.Region, content: anyMap(s.Tags)})
 		}
 	}
-	for _, v := range a.cloud.Volumes() {
-		if v.Tags[cloud.TagNamespace] == namespace {
-			found = append(found, made{kind: "volume", region: v.Region, content: anyMap(v.Tags)})
-		}
-	}
 	return found
 }
 
@@ -144,8 +139,6 @@ func actions() map[string]crash.Request {
 		"CreateSnapshot": {Verb: "create", Resource: "snapshots"},
 		"CopySnapshot":   {Verb: "copy", Resource: "snapshots"},
 		"DeleteSnapshot": {Verb: "delete", Resource: "snapshots"},
-		"CreateVolume":   {Verb: "create", Resource: "volumes"},
-		"DeleteVolume":   {Verb: "delete", Resource: "volumes"},
 	}
 }
 

@@ -87,7 +87,7 @@ func TestActions(t *testing.T) {
 	for body, want := range map[string]string{
 		"Action=CreateSnapshot&Tag.1.Value=crash-1": "aws/create/snapshots",
 		"Action=CopySnapshot":                       "aws/copy/snapshots",
-		"Action=CreateVolume&DryRun=true":           "",
+		"Action=CreateSnapshot&DryRun=true":         "",
 		"Action=DescribeSnapshots":                  "",
 	} {
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://127.0.0.1/", strings.NewReader(body))

@@ -23,12 +23,7 @@ func ofPermissions() []Mutant {
 		{
 			"link-not-named", "the error of a linked resource names the permission of the request",
 			"cloud/azure/apierror/classify.go", "out.Code = q.Linked", "out.Code = q.Permission",
-			"cloud/azure", "TestLinkedPermissions/a_disk_encryption_set",
-		},
-		{
-			"zone-of-a-redundant-disk", "a zone-redundant disk is asked for in a zone, which Azure refuses",
-			"cloud/azure/class.go", "zonal && spec.Zone != \"\"", "(zonal || true) && spec.Zone != \"\"",
-			"cloud/azure", "TestZoneRedundant/Premium_ZRS_in_1",
+			"cloud/azure", "TestLinkedPermissions/a_disk_of_a_cluster",
 		},
 		{
 			"permission-not-checked", "a permission that the hub needs has no check",

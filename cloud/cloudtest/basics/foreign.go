@@ -59,8 +59,6 @@ func deleteForeign(f *fixture.Fixture) {
 		wantForeign(f, session.Snapshots.DeleteSnapshot(f.Context(), ref, cloud.Owner{}))
 	}
 	f.WantCount(faults.OpDeleteSnapshot, 0)
-	wantForeign(f, session.Volumes.DeleteVolume(f.Context(), volume, f.Owner))
-	f.WantCount(faults.OpDeleteVolume, 0)
 	if got := len(f.Store.Snapshots()); got != len(before)+1 {
 		f.Errorf("%d snapshots are left of %d", got, len(before)+1)
 	}

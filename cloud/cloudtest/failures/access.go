@@ -156,7 +156,7 @@ func requestsAndSecrets(f *fixture.Fixture) {
 	}
 	ops := []faults.Op{
 		faults.OpDescribeVolume, faults.OpCreateSnapshot, faults.OpCopySnapshot, faults.OpGetSnapshot, faults.OpListSnapshots,
-		faults.OpDeleteSnapshot, faults.OpCreateVolume, faults.OpDeleteVolume,
+		faults.OpDeleteSnapshot,
 	}
 	for _, fault := range kinds {
 		spare := f.Ready(f.Session(fixture.Options{}), f.Volume("spare"+strings.ToLower(string(fault.Kind)))).Ref
@@ -202,10 +202,5 @@ func everything(f *fixture.Fixture, session cloud.Session, name string, spare cl
 	_, _ = f.List(session, f.Owner)
 	c := f.NewCopyClient(made.Ref)
 	_, _ = c.Session.Snapshots.EnsureCopy(ctx, cloud.CopySpec{Name: c.Spec.Name, Source: made.Ref, Tags: c.Spec.Tags, MaySend: true})
-	restored, err := session.Volumes.EnsureVolume(ctx, f.VolumeSpec(made.Ref, name))
-	f.Clock.Step(10 * time.Minute)
-	if err == nil {
-		_ = session.Volumes.DeleteVolume(ctx, restored.Ref, f.Owner)
-	}
 	_ = session.Snapshots.DeleteSnapshot(ctx, made.Ref, f.Owner)
 }

@@ -16,9 +16,8 @@ type estate struct {
 	ours, elsewhere cloud.Session
 	// volume is a cluster's, and bare has no tags.
 	volume, bare cloud.VolumeRef
-	// own, theirs and untagged are snapshots, and restored is a volume of the other hub.
+	// own, theirs and untagged are snapshots.
 	own, theirs, untagged cloud.SnapshotRef
-	restored              cloud.VolumeRef
 }
 
 func newEstate(f *fixture.Fixture) *estate {
@@ -31,20 +30,8 @@ func newEstate(f *fixture.Fixture) *estate {
 	e.theirs = f.Ensure(f.Theirs(), f.SpecOf(f.OtherHub(), e.volume, "0")).Ref
 	f.Clock.Step(30 * time.Minute)
 	e.own = f.Ready(e.ours, e.volume).Ref
-	restored, err := f.Theirs().Volumes.EnsureVolume(f.Context(), e.volumeOf(e.theirs, f.OtherHub()))
-	if err != nil {
-		f.Fatalf("the other hub restores its snapshot: %v", err)
-	}
-	e.restored = restored.Ref
 	f.Clock.Step(30 * time.Minute)
 	return e
-}
-
-// volumeOf describes a volume of an owner, restored from a snapshot.
-func (e *estate) volumeOf(from cloud.SnapshotRef, owner cloud.Owner) cloud.VolumeSpec {
-	spec := e.VolumeSpec(from, owner.Hub)
-	spec.Tags = spec.Tags.With(cloud.Tags{cloud.TagHub: owner.Hub})
-	return spec
 }
 
 func (e *estate) snapshot(of cloud.VolumeRef, owner cloud.Owner) func() error {
@@ -63,13 +50,6 @@ func (e *estate) copy(of cloud.SnapshotRef, owner cloud.Owner) func() error {
 	}
 }
 
-func (e *estate) restore(of cloud.SnapshotRef, owner cloud.Owner) func() error {
-	return func() error {
-		_, err := e.ours.Volumes.EnsureVolume(e.Context(), e.volumeOf(of, owner))
-		return err
-	}
-}
-
 // excluded asks for what only the provider can deny: with the owner of another hub, a session
 // passes its own checks and sends the request.
 func excluded(f *fixture.Fixture) {
@@ -78,22 +58,16 @@ func excluded(f *fixture.Fixture) {
 	other := f.OtherHub()
 	for what, call := range map[string]func() error{
 		"deleting the snapshot of another hub":       func() error { return e.ours.Snapshots.DeleteSnapshot(f.Context(), e.theirs, other) },
-		"deleting the volume of another hub":         func() error { return e.ours.Volumes.DeleteVolume(f.Context(), e.restored, other) },
 		"a snapshot with the tag of another hub":     e.snapshot(e.volume, other),
 		"a snapshot of a volume that no cluster has": e.snapshot(e.bare, f.Owner),
 		"copying the snapshot of another hub":        e.copy(e.theirs, f.Owner),
 		"copying a snapshot without tags":            e.copy(e.untagged, f.Owner),
 		"a copy with the tag of another hub":         e.copy(e.own, other),
-		"a volume with the tag of another hub":       e.restore(e.own, other),
-		"restoring a snapshot without tags":          e.restore(e.untagged, f.Owner),
 	} {
 		sent := f.Script.Count(faults.OpAny)
 		err := call()
 		if cloud.ClassOf(err) != cloud.ClassDenied || fixture.CodeOf(err) == cloud.CodeForeign || f.Script.Count(faults.OpAny) == sent {
 			f.Errorf("%s: %v, want a denial by the provider", what, err)
 		}
-	}
-	if err := e.restore(e.theirs, f.Owner)(); err != nil {
-		f.Errorf("restoring the snapshot of another hub, as after taking over its backups: %v", err)
 	}
 }

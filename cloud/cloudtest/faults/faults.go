@@ -25,8 +25,6 @@ const (
 	OpGetSnapshot    Op = "GetSnapshot"
 	OpListSnapshots  Op = "ListSnapshots"
 	OpDeleteSnapshot Op = "DeleteSnapshot"
-	OpCreateVolume   Op = "CreateVolume"
-	OpDeleteVolume   Op = "DeleteVolume"
 	OpIdentity       Op = "Identity"
 	OpOther          Op = "Other" // Tokens, operations, preflight.
 
@@ -39,7 +37,7 @@ const (
 // Mutates reports whether an operation changes the state of the cloud.
 func (o Op) Mutates() bool {
 	switch o {
-	case OpCreateSnapshot, OpCopySnapshot, OpDeleteSnapshot, OpCreateVolume, OpDeleteVolume, OpPutObject, OpDeleteObject:
+	case OpCreateSnapshot, OpCopySnapshot, OpDeleteSnapshot, OpPutObject, OpDeleteObject:
 		return true
 	default:
 		return false

@@ -49,7 +49,7 @@ type link struct{ action, id string }
 // encryption set.
 func (t target) links(in resource) []link {
 	var out []link
-	if data := in.Properties.CreationData; t.kind == kindSnapshots && data.CreateOption == optionCopy {
+	if data := in.Properties.CreationData; data.CreateOption == optionCopy {
 		out = append(out, link{"Microsoft.Compute/disks/beginGetAccess/action", data.SourceResourceID})
 	}
 	if e := in.Properties.Encryption; e != nil && e.DiskEncryptionSetID != "" {

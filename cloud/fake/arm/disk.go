@@ -34,6 +34,6 @@ func (s *Server) AddDisk(d Disk) fake.Volume {
 		ID:        target{subscription: d.Subscription, group: d.Group, kind: kindDisks, name: d.Name}.id(),
 		UID:       guid("disk", fmt.Sprint(s.cloud.Serial())),
 		SizeBytes: gibibytes(d.SizeBytes) * gib, Type: d.SKU, Encrypted: true, Tags: tags,
-		Token: keep(resource{Properties: &properties{NetworkAccessPolicy: "DenyAll", PublicNetworkAccess: "Disabled"}}),
+		Description: keep(resource{Properties: &properties{NetworkAccessPolicy: "DenyAll", PublicNetworkAccess: "Disabled"}}),
 	})
 }

@@ -3,12 +3,12 @@
 //
 // # Purpose
 //
-//   - Server handles PUT, GET and DELETE of disks and snapshots, paged lists of snapshots, a
+//   - Server handles GET of disks, PUT, GET and DELETE of snapshots, paged lists of snapshots, a
 //     resource group, its permissions, and the client credentials grant of Microsoft Entra ID.
 //   - It enforces what the service enforces: tokens, api-version, names, tags, unknown fields,
-//     immutable properties, sources, sizes, zones, locks and attachments. A request needs a role on
+//     immutable properties, sources and locks. A request needs a role on
 //     its resource group, and one on the group of each resource that its body links to.
-//   - Limits, Deny, Throttle, Expire and SetPageSize simulate failures; Disk creates a disk as
+//   - Limits, Deny, Throttle, Expire and SetPageSize simulate failures; AddDisk adds a disk as
 //     disk.csi.azure.com does.
 //
 // # Non-goals

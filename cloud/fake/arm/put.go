@@ -144,66 +144,6 @@ func (s *Server) updateSnapshot(there fake.Snapshot, in resource) answer {
 	return answer{status: http.StatusOK, body: snapshotResource(there)}
 }
 
-func (s *Server) putDisk(r *http.Request, to target, in resource) answer {
-	data := in.Properties.CreationData
-	volumes := s.cloud.Volumes()
-	if i := slices.IndexFunc(volumes, func(v fake.Volume) bool { return strings.EqualFold(v.ID, to.id()) }); i >= 0 {
-		there := volumes[i]
-		if !strings.EqualFold(there.From, data.SourceResourceID) || there.Region != region(in.Location) {
-			return refuse(http.StatusConflict, "PropertyChangeNotAllowed", "Changing property 'creationData' is not allowed for existing disk %s.", to.name)
-		}
-		s.cloud.EditVolume(there.ID, func(v *fake.Volume) { v.Tags = in.Tags })
-		there.Tags = in.Tags
-		return answer{status: http.StatusOK, body: diskResource(there)}
-	}
-	made := fake.Volume{
-		Account: to.subscription, Region: region(in.Location), ID: to.id(), Encrypted: true,
-		UID: guid("disk", fmt.Sprint(s.cloud.Serial())), SizeBytes: in.Properties.DiskSizeGB * gib,
-		Type: "Standard_LRS", IOPS: in.Properties.DiskIOPSReadWrite, Throughput: in.Properties.DiskMBpsReadWrite,
-		Tags: in.Tags, Token: keep(in),
-	}
-	if in.SKU != nil && in.SKU.Name != "" {
-		made.Type = in.SKU.Name
-	}
-	if in.Properties.Encryption != nil {
-		made.KMSKey = in.Properties.Encryption.DiskEncryptionSetID
-	}
-	if len(in.Zones) == 1 {
-		made.Zone = made.Region + "-" + in.Zones[0]
-	}
-	if a, ok := s.fillDisk(&made, data); !ok {
-		return a
-	}
-	if a, ok := checkPerformance(made); !ok {
-		return a
-	}
-	body := diskResource(s.cloud.AddVolume(made))
-	body.Properties.ProvisioningState = "Updating"
-	return s.accept(r, to, body)
-}
-
-// fillDisk puts in what a disk has from its source.
-func (s *Server) fillDisk(made *fake.Volume, data *creationData) (answer, bool) {
-	if data.CreateOption != optionCopy {
-		return refuse(http.StatusBadRequest, "InvalidParameter", "Required parameter 'disk.properties.creationData.createOption' has the invalid value '%s'.", data.CreateOption), false
-	}
-	source, ok := s.cloud.Snapshot(s.snapshotID(data.SourceResourceID))
-	switch {
-	case !ok:
-		return refuse(http.StatusNotFound, "NotFound", "Snapshot %s is not found.", nameOf(data.SourceResourceID)), false
-	case source.Region != made.Region:
-		return refuse(http.StatusBadRequest, "BadRequest", "The source snapshot is in location '%s', the disk in '%s'.", source.Region, made.Region), false
-	case source.State != cloud.StateReady:
-		return refuse(http.StatusConflict, "OperationNotAllowed", "Snapshot %s is not complete.", nameOf(source.ID)), false
-	case made.SizeBytes != 0 && made.SizeBytes < source.SizeBytes:
-		return refuse(http.StatusBadRequest, "InvalidParameter", "The value of parameter disk.properties.diskSizeGB is invalid: it is smaller than the source's."), false
-	case made.SizeBytes == 0:
-		made.SizeBytes = source.SizeBytes
-	}
-	made.From = source.ID
-	return answer{}, true
-}
-
 func keep(in resource) string {
 	k := kept{Incremental: incremental(in), NetworkAccessPolicy: in.Properties.NetworkAccessPolicy, PublicNetworkAccess: in.Properties.PublicNetworkAccess}
 	if k.NetworkAccessPolicy == "" {

@@ -4,10 +4,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"net/http"
-	"slices"
 	"strings"
-
-	"github.com/shopfleet/shopfleet/cloud/fake"
 )
 
 func (s *Server) get(to target) answer {
@@ -72,9 +69,6 @@ func (s *Server) put(r *http.Request, by caller, to target) answer {
 	}
 	s.changes.Lock()
 	defer s.changes.Unlock()
-	if to.kind == kindDisks {
-		return s.putDisk(r, to, in)
-	}
 	return s.putSnapshot(r, to, in)
 }
 
@@ -82,18 +76,6 @@ func (s *Server) remove(r *http.Request, to target) answer {
 	s.changes.Lock()
 	defer s.changes.Unlock()
 	held := answer{}
-	if to.kind == kindDisks {
-		id := s.volumeID(to.id())
-		i := slices.IndexFunc(s.cloud.Volumes(), func(v fake.Volume) bool { return v.ID == id })
-		if i < 0 {
-			return answer{status: http.StatusNoContent}
-		}
-		if s.cloud.Volumes()[i].Attached {
-			return refuse(http.StatusConflict, "OperationNotAllowed", "Disk %s is attached to VM node-0. To delete the Disk, please detach it first.", to.name)
-		}
-		s.cloud.RemoveVolume(id)
-		return s.accept(r, to, nil)
-	}
 	id := s.snapshotID(to.id())
 	found := false
 	for _, one := range s.cloud.Snapshots() {

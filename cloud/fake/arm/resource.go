@@ -68,7 +68,7 @@ type copyError struct {
 	Message string `json:"errorMessage"`
 }
 
-// kept holds the properties of a snapshot that fake.Cloud does not store.
+// kept holds the properties of a snapshot or disk that fake.Cloud does not store.
 type kept struct {
 	Incremental         bool   `json:"incremental"`
 	NetworkAccessPolicy string `json:"networkAccessPolicy"`
@@ -135,7 +135,7 @@ func fail(p *properties, s fake.Snapshot) {
 
 // diskResource returns a disk in the service's format.
 func diskResource(v fake.Volume) resource {
-	k, created := recall(v.Token), v.Created.UTC()
+	k, created := recall(v.Description), v.Created.UTC()
 	p := &properties{
 		CreationData: &creationData{CreateOption: optionEmpty},
 		DiskSizeGB:   gibibytes(v.SizeBytes), DiskSizeBytes: v.SizeBytes,

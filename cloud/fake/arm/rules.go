@@ -4,11 +4,8 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
-	"slices"
 	"strings"
 	"unicode/utf8"
-
-	"github.com/shopfleet/shopfleet/cloud/fake"
 )
 
 const largestBody = 1 << 20
@@ -31,29 +28,13 @@ func decode(r *http.Request, to target) (resource, answer, bool) {
 	if in.Properties == nil || in.Properties.CreationData == nil || in.Properties.CreationData.CreateOption == "" {
 		return in, refuse(http.StatusBadRequest, "InvalidParameter", "Required parameter 'creationData.createOption' is missing (null)."), false
 	}
-	if to.kind == kindSnapshots && len(in.Zones) > 0 || len(in.Zones) > 1 {
+	if len(in.Zones) > 0 {
 		return in, refuse(http.StatusBadRequest, "BadRequest", "The property 'zones' is not valid here."), false
-	}
-	if a, ok := checkZones(in); !ok {
-		return in, a, false
 	}
 	if a, ok := checkTags(in.Tags); !ok {
 		return in, a, false
 	}
 	return in, answer{}, true
-}
-
-// checkZones refuses zones that no region has, and zones of disks that are in all of them.
-func checkZones(in resource) (answer, bool) {
-	for _, zone := range in.Zones {
-		if !slices.Contains([]string{"1", "2", "3"}, zone) {
-			return refuse(http.StatusBadRequest, "InvalidAvailabilityZone", "The zone(s) '%s' for resource '%s' is not supported. The supported zones for location '%s' are '1,2,3'", zone, in.Name, in.Location), false
-		}
-		if in.SKU != nil && strings.HasSuffix(in.SKU.Name, "_ZRS") {
-			return refuse(http.StatusBadRequest, "BadRequest", "A disk of type %s cannot be created in an availability zone.", in.SKU.Name), false
-		}
-	}
-	return answer{}, true
 }
 
 // checkSet refuses a disk encryption set that is not in the subscription and region of what it encrypts:
@@ -93,23 +74,6 @@ func checkTags(tags map[string]string) (answer, bool) {
 		if utf8.RuneCountInString(value) > 256 {
 			return refuse(http.StatusBadRequest, "TagValueTooLong", "The value of the tag '%s' is longer than 256 characters.", name), false
 		}
-	}
-	return answer{}, true
-}
-
-// checkPerformance checks what may be asked of a kind of disk.
-func checkPerformance(v fake.Volume) (answer, bool) {
-	kinds := []string{"Standard_LRS", "StandardSSD_LRS", "StandardSSD_ZRS", "Premium_LRS", "Premium_ZRS", "PremiumV2_LRS", "UltraSSD_LRS"}
-	provisioned := v.Type == "PremiumV2_LRS" || v.Type == "UltraSSD_LRS"
-	switch {
-	case !slices.Contains(kinds, v.Type):
-		return refuse(http.StatusBadRequest, "InvalidParameter", "The value '%s' of parameter disk.sku.name is invalid.", v.Type), false
-	case !provisioned && (v.IOPS != 0 || v.Throughput != 0):
-		return refuse(http.StatusBadRequest, "InvalidParameter", "diskIOPSReadWrite and diskMBpsReadWrite can only be set on disks of type UltraSSD_LRS and PremiumV2_LRS."), false
-	case provisioned && v.Zone == "":
-		return refuse(http.StatusBadRequest, "BadRequest", "A disk of type %s must have a zone.", v.Type), false
-	case v.Type == "PremiumV2_LRS" && (v.IOPS != 0 && (v.IOPS < 3000 || v.IOPS > 80000) || v.Throughput != 0 && (v.Throughput < 125 || v.Throughput > 2000)):
-		return refuse(http.StatusBadRequest, "InvalidParameter", "diskIOPSReadWrite must be 3000 to 80000 and diskMBpsReadWrite 125 to 2000."), false
 	}
 	return answer{}, true
 }

@@ -201,6 +201,7 @@ func (s *Server) serve(r *http.Request, by caller, to target) answer {
 	case to.kind == kindSets:
 	case r.Method == http.MethodGet:
 		return s.get(to)
+	case to.kind == kindDisks:
 	case r.Method == http.MethodPut:
 		return s.put(r, by, to)
 	case r.Method == http.MethodDelete:

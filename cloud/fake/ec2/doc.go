@@ -1,13 +1,13 @@
-// Package ec2 serves a fake.Cloud as Amazon EC2, as far as snapshots and volumes go, and AWS STS.
+// Package ec2 serves a fake.Cloud as Amazon EC2, as far as snapshots and reads of volumes go, and AWS STS.
 //
 // # Purpose
 //
 //   - Server handles the query protocol with the error codes and request IDs of EC2. CreateSnapshot and
-//     CopySnapshot create another snapshot for each request; CreateVolume honours ClientToken.
+//     CopySnapshot create another snapshot for each request.
 //   - Requests must be signed with a known key. The region of the signature selects the region.
 //   - A request is authorized for each of its resources by the policy of its key (iam.Policy): what
 //     exists by its tags, and what is created by the tags of the request, which need ec2:CreateTags.
-//     A copy or a volume with a key that may not be used is accepted, and fails or disappears.
+//     A copy with a key that may not be used is accepted, and fails.
 //   - STS returns the identity of a key, and temporary keys for roles.
 //   - Provision creates a volume as the EBS CSI driver does.
 //

@@ -69,7 +69,6 @@ type Server struct {
 	pages  int
 	denied map[string]bool
 	last   map[string]time.Time // Of the last snapshot, by volume.
-	tokens map[string]tokenUse  // By account, region and ClientToken.
 }
 
 // New returns a server for a fake cloud.
@@ -77,7 +76,7 @@ func New(fakeCloud *fake.Cloud, o Options) *Server {
 	s := &Server{
 		cloud: fakeCloud, clock: o.Clock, roles: o.Roles, kms: o.KMSKeys, limits: o.Limits,
 		keys: map[string]principal{}, denied: map[string]bool{},
-		last: map[string]time.Time{}, tokens: map[string]tokenUse{},
+		last: map[string]time.Time{},
 	}
 	for _, k := range o.Keys {
 		s.keys[k.ID] = principal{
@@ -166,10 +165,6 @@ func (s *Server) dispatch(r *http.Request, body []byte, p *params) (answer, *fau
 	switch action {
 	case "DescribeVolumes":
 		return s.authorized(who, p, s.describeVolumes)
-	case "CreateVolume":
-		return s.createVolume(who, p)
-	case "DeleteVolume":
-		return s.deleteVolume(who, p)
 	case "DescribeSnapshots":
 		return s.authorized(who, p, s.describeSnapshots)
 	case "CreateSnapshot":

@@ -1,8 +1,8 @@
-// Package gce serves a fake.Cloud as Google Compute Engine, as far as disks and snapshots go.
+// Package gce serves a fake.Cloud as Google Compute Engine, as far as snapshots and reads of disks go.
 //
 // # Purpose
 //
-//   - Server handles the REST API: snapshots, disks of zones and regions, operations, zones and
+//   - Server handles the REST API: snapshots, disks of zones and regions, global operations, zones and
 //     projects, with paging, filters, request IDs and Google's error bodies. Unknown fields and
 //     parameters are refused.
 //   - It also issues tokens: /token for keys of service accounts, whose signature it verifies,

@@ -59,9 +59,6 @@ func (s *Server) describe(op operation, asked bool) map[string]any {
 		"insertTime": timestamp(op.started), "startTime": timestamp(op.started),
 		"selfLink": link(path + "/operations/" + op.name),
 	}
-	if kind, _, placed := strings.Cut(op.scope, "/"); placed {
-		out[strings.TrimSuffix(kind, "s")] = link(path)
-	}
 	done, code, message := s.outcome(op)
 	if !asked || !done {
 		return out

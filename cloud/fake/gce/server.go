@@ -137,16 +137,12 @@ func (s *Server) routes() {
 	s.handle("POST "+snapshots+"/{resource}/testIamPermissions", "compute.snapshots.list", nil, s.testPermissions)
 	for _, place := range []string{"/zones/{zone}", "/regions/{region}"} {
 		disks := base + place + "/disks"
-		s.handle("POST "+disks, "compute.disks.create", []string{"requestId", "sourceImage"}, s.insertDisk)
 		s.handle("GET "+disks+"/{resource}", "compute.disks.get", nil, s.getDisk)
-		s.handle("DELETE "+disks+"/{resource}", "compute.disks.delete", []string{"requestId"}, s.deleteDisk)
 		s.handle("POST "+disks+"/{resource}/testIamPermissions", "", nil, s.testPermissions)
 	}
-	for place, kind := range map[string]string{"/global": "global", "/zones/{zone}": "zone", "/regions/{region}": "region"} {
-		operations, may := base+place+"/operations", "compute."+kind+"Operations."
-		s.handle("GET "+operations, may+"list", listing(), s.listOperations)
-		s.handle("GET "+operations+"/{operation}", may+"get", nil, s.getOperation)
-	}
+	operations := base + "/global/operations"
+	s.handle("GET "+operations, "compute.globalOperations.list", listing(), s.listOperations)
+	s.handle("GET "+operations+"/{operation}", "compute.globalOperations.get", nil, s.getOperation)
 }
 
 // listing returns the parameters of a method that lists.

@@ -130,22 +130,6 @@ func (p pacedVolumes) DescribeVolume(ctx context.Context, ref cloud.VolumeRef) (
 	return p.next.DescribeVolume(ctx, ref)
 }
 
-// EnsureVolume counts as a change.
-func (p pacedVolumes) EnsureVolume(ctx context.Context, spec cloud.VolumeSpec) (cloud.Volume, error) {
-	if err := p.take("EnsureVolume", p.changes); err != nil {
-		return cloud.Volume{}, err
-	}
-	return p.next.EnsureVolume(ctx, spec)
-}
-
-// DeleteVolume counts as a change.
-func (p pacedVolumes) DeleteVolume(ctx context.Context, ref cloud.VolumeRef, owner cloud.Owner) error {
-	if err := p.take("DeleteVolume", p.changes); err != nil {
-		return err
-	}
-	return p.next.DeleteVolume(ctx, ref, owner)
-}
-
 type pacedAccess struct {
 	pacer
 	next cloud.Access

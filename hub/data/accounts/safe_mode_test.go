@@ -46,10 +46,6 @@ func calls(ctx context.Context, s cloud.Session, o cloud.ObjectStore) map[bool]m
 		return nil
 	}
 	writes["DeleteSnapshot"] = func() error { return s.Snapshots.DeleteSnapshot(ctx, snapshot, cloud.Owner{Hub: "hub-1"}) }
-	writes["EnsureVolume"] = func() error {
-		return second(s.Volumes.EnsureVolume(ctx, cloud.VolumeSpec{Name: "v", Snapshot: snapshot}))
-	}
-	writes["DeleteVolume"] = func() error { return s.Volumes.DeleteVolume(ctx, volume, cloud.Owner{Hub: "hub-1"}) }
 	writes["PutObject"] = func() error { return o.PutObject(ctx, "k", nil) }
 	writes["DeleteObject"] = func() error { return o.DeleteObject(ctx, "k") }
 	return map[bool]map[string]func() error{false: reads, true: writes}
