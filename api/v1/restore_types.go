@@ -2,9 +2,9 @@ package v1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// Restore represents a restore of a Backup to a cluster. Volumes are created from its
-// snapshots and bound to the claims of the database there, or its dump is loaded into the
-// database.
+// Restore represents a restore of a Backup to a cluster. The CSI driver there makes volumes
+// from its snapshots, which are bound to the claims of the database, or its dump is loaded into
+// the database.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -54,8 +54,9 @@ type RestoreSpec struct {
 	// +optional
 	ClusterRef ObjectReference `json:"clusterRef,omitempty,omitzero"`
 
-	// zone is the zone of the new volumes. The default is the zone of the volume that is
-	// replaced, else the first zone of the cluster. 1 to 63 characters.
+	// zone is the label topology.kubernetes.io/zone of the nodes on which the new volumes are
+	// made. The default is that of a node on which the database may run. It has no effect on
+	// dumps and verifications. 1 to 63 characters.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
@@ -84,7 +85,7 @@ type RestorePhase string
 const (
 	// RestorePending means that nothing has been changed yet.
 	RestorePending RestorePhase = "Pending"
-	// RestoreInProgress means that volumes are being created and bound.
+	// RestoreInProgress means that volumes are being made and bound, or a dump is being loaded.
 	RestoreInProgress RestorePhase = "InProgress"
 	// RestoreStarting means that the claims are bound and the database is starting.
 	RestoreStarting RestorePhase = "Starting"
@@ -123,8 +124,9 @@ type RestoreStatus struct {
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
 	// steps are the steps that were begun, in their order: of snapshots Resolve, Import, Stop,
-	// Bind and Start, of a dump Resolve and Load, and of a verification Prove at the end. A
-	// restore stands at the last one. At most 16.
+	// Retire, Bind, Start and Release, of a dump Resolve and Load, and of a verification Resolve,
+	// Import or Load, and Prove. A restore stands at the last one. From Retire on it cannot be
+	// undone. At most 16.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -164,39 +166,38 @@ type RestoredVolumeState string
 
 // States of a restored volume.
 const (
-	// RestoredVolumeCreating means that the volume was requested, or is about to be.
+	// RestoredVolumeCreating means that the volume is being imported, or is about to be.
 	RestoredVolumeCreating RestoredVolumeState = "Creating"
-	// RestoredVolumeReady means that the volume can be used.
+	// RestoredVolumeReady means that the volume is there and that its data was opened. That of a
+	// verification is made when the database starts.
 	RestoredVolumeReady RestoredVolumeState = "Ready"
-	// RestoredVolumeFailed means that the provider could not create the volume. It is deleted
-	// and requested again.
+	// RestoredVolumeFailed is no longer set.
 	RestoredVolumeFailed RestoredVolumeState = "Failed"
-	// RestoredVolumeReplacing means that the existing claim is being deleted, to be created
-	// again on the volume. From then on the restore cannot be undone.
+	// RestoredVolumeReplacing is no longer set: the step Retire stands for it.
 	RestoredVolumeReplacing RestoredVolumeState = "Replacing"
 	// RestoredVolumeBound means that the claim is bound to the volume.
 	RestoredVolumeBound RestoredVolumeState = "Bound"
 )
 
-// RestoredVolume is a volume created from a snapshot.
+// RestoredVolume is a volume made from a snapshot.
 type RestoredVolume struct {
 	// claim is the name of the PersistentVolumeClaim. At most 253 characters.
 	// +required
 	// +kubebuilder:validation:MaxLength=253
 	Claim string `json:"claim"`
 
-	// snapshot is the ID of the snapshot that the volume is created from. At most 512
-	// characters.
+	// snapshot is the ID of the snapshot that the volume is made from. At most 512 characters.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	Snapshot string `json:"snapshot,omitempty"`
 
-	// zone is the zone of the volume. At most 63 characters.
+	// zone is no longer set: the PersistentVolume has the zone. At most 63 characters.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	Zone string `json:"zone,omitempty"`
 
-	// volume is the ID of the volume in the cloud. At most 512 characters.
+	// volume is no longer set: the PersistentVolume has the ID of the volume. At most 512
+	// characters.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	Volume string `json:"volume,omitempty"`
@@ -213,12 +214,12 @@ type RestoredVolume struct {
 	// +kubebuilder:validation:MaxLength=253
 	Replaced string `json:"replaced,omitempty"`
 
-	// state is the progress of the volume: Creating, Ready, Failed, Replacing or Bound. Empty
-	// means that the volume was not requested, or was deleted.
+	// state is the progress of the volume: Creating, Ready or Bound; Failed and Replacing are no
+	// longer set. Empty means that the import was not begun.
 	// +optional
 	State RestoredVolumeState `json:"state,omitempty"`
 
-	// attempt is the number of attempts that failed after the cloud had accepted them.
+	// attempt is the number of imports whose VolumeSnapshot was deleted by others.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	Attempt int32 `json:"attempt,omitempty"`

@@ -151,7 +151,7 @@ func appFailures() []Entry {
 		{v1.ReasonApplyFailed, "A write in a member failed for a reason that may pass: throttling, a kind that is not served, a timeout, or the API server answers and fails on this one object, because it cannot call a webhook or a definition lacks a field. The hub retries, and writes the other components meanwhile. Stalled becomes True when the API server has failed on the object for some minutes.",
 			describeApp, "If it stays for 10 minutes, do as the message says.\nA webhook that cannot be called: start what serves it, or remove it: kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations   # in the member" +
 				"\nA field that is not declared in the schema, or a kind that is not served, needs a newer CustomResourceDefinition in the member. Otherwise look at the load of the member's API server."},
-		{v1.ReasonCredentialsMissing, "A Secret that the data of the database depends on is gone, or a key of it. New passwords would not open the data, so nothing was written. On a Restore: the passwords of the source could not be copied or compared.",
+		{v1.ReasonCredentialsMissing, "A Secret that the data of the database depends on is gone, or a key of it. New passwords would not open the data, so nothing was written. On a Restore: the Secret is missing, or the data lacks the user or the database that it names.",
 			"kubectl get secrets -n NAMESPACE   # in the member",
 			"Create the Secret that the message names again, in the member, with the values that the data has." + createSecrets +
 				"\nIf the values are lost: delete the claim that the message names, and do as [DatabaseLost](#databaselost) says."},

@@ -73,7 +73,7 @@ func memberCredentials() []Entry {
 		{v1.ReasonExpired, "The credentials of the member have expired. What runs there stays; the hub does not update or repair it.",
 			describeMember,
 			"kubectl shopfleet renew MEMBER --member-kubeconfig FILE\nFor credentials that the hub does not renew, store new ones in the registration Secret, or join again."},
-		{v1.ReasonAuthorized, "MemberCluster: the credentials grant every permission that the hub needs. CloudAccount: they grant those that the provider tests, which the message names; the first backup, copy and restore show the others.", "", ""},
+		{v1.ReasonAuthorized, "MemberCluster: the credentials grant every permission that the hub needs. CloudAccount: they grant those that the provider tests, which the message names; the first backup and copy show the others.", "", ""},
 		{v1.ReasonPermissionsMissing, "MemberCluster: the credentials lack permissions, which the message lists; a newer hub may need more than the member granted. CloudAccount: the identity lacks permissions of the provider.",
 			describeMember,
 			joinAgain + "\nThe command applies the permissions again. For a CloudAccount, grant what the message lists, in the regions that it names; see cloud/README.md."},
