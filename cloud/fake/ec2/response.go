@@ -118,11 +118,6 @@ func snapshotState(s cloud.State) string {
 	}
 }
 
-type volumeAnswer struct {
-	head
-	volumeItem
-}
-
 type volumesAnswer struct {
 	head
 
