@@ -15,7 +15,7 @@ const CapabilitySnapshots = "snapshots"
 // status.capabilities.
 const CapabilityDriver = "csi:"
 
-// InstallSnapshots is what to do in a member that HasSnapshots does not report.
+// InstallSnapshots names what to install in a member that HasSnapshots does not report.
 const InstallSnapshots = "install the definitions of VolumeSnapshots, snapshot-controller, and the driver with its csi-snapshotter " +
 	"(on EKS the add-on snapshot-controller)"
 

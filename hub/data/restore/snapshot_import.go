@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	// controllersLimit is the time after which a snapshot that nobody looks at is explained.
+	// controllersLimit is the time after which a snapshot that no controller looks at is explained.
 	controllersLimit = 2 * time.Minute
 	// maxImports bounds the attempts of an import whose objects others deleted.
 	maxImports = 3
