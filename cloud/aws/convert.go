@@ -68,9 +68,9 @@ func ownerOf(tags cloud.Tags) cloud.Owner {
 	return cloud.Owner{Hub: tags[cloud.TagHub], App: tags[cloud.TagApp]}
 }
 
-// tagged returns the tags of an object to create.
-func tagged(kind types.ResourceType, tags cloud.Tags) []types.TagSpecification {
-	spec := types.TagSpecification{ResourceType: kind}
+// tagged returns the tags of a snapshot to create.
+func tagged(tags cloud.Tags) []types.TagSpecification {
+	spec := types.TagSpecification{ResourceType: types.ResourceTypeSnapshot}
 	for _, key := range slices.Sorted(maps.Keys(tags)) {
 		spec.Tags = append(spec.Tags, types.Tag{Key: aws.String(key), Value: aws.String(tags[key])})
 	}

@@ -53,7 +53,7 @@ func (c *client) EnsureSnapshot(ctx context.Context, spec cloud.SnapshotSpec) (c
 	}
 	out, err := c.ec2.CreateSnapshot(ctx, &ec2.CreateSnapshotInput{
 		VolumeId: aws.String(volume), Description: aws.String("Shopfleet " + name),
-		TagSpecifications: tagged(types.ResourceTypeSnapshot, spec.Tags.With(cloud.Tags{cloud.TagName: name, cloud.TagVolume: volume})),
+		TagSpecifications: tagged(spec.Tags.With(cloud.Tags{cloud.TagName: name, cloud.TagVolume: volume})),
 	})
 	if err != nil {
 		return cloud.Snapshot{}, c.fail(op, change, err)
@@ -90,7 +90,7 @@ func (c *client) EnsureCopy(ctx context.Context, spec cloud.CopySpec) (cloud.Sna
 	in := &ec2.CopySnapshotInput{
 		SourceRegion: aws.String(spec.Source.Region), SourceSnapshotId: aws.String(spec.Source.ID),
 		Description: aws.String("Shopfleet " + name), Encrypted: aws.Bool(true),
-		TagSpecifications: tagged(types.ResourceTypeSnapshot, tags),
+		TagSpecifications: tagged(tags),
 	}
 	if key := c.account.Keys[c.config.Region]; key != "" {
 		in.KmsKeyId = aws.String(string(key))
