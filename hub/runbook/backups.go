@@ -97,6 +97,8 @@ func restores() []Entry {
 			describeRestore, "If the data is to be restored once more: kubectl shopfleet restore BACKUP -n NAMESPACE"},
 		{v1.ReasonVolumeChanged, "A volume or snapshot is not the one that the hub asked for: another request has used its name or token.",
 			describeRestore, "Create another Restore, or back up again."},
+		{v1.ReasonPutBack, "A user had the volumes put back that the Restore had replaced. The database runs on the data from before the Restore, and the restored volumes are retained.",
+			describeRestore, "To restore again, when what was wrong is corrected: kubectl shopfleet restore BACKUP -n NAMESPACE --overwrite\nThe annotation ecommerce.io/put-back=true asked for it."},
 		{v1.ReasonBackupNotFound, "The Backup of the Restore does not exist, or is being deleted.",
 			"kubectl shopfleet backup list -n NAMESPACE", "kubectl shopfleet backup rediscover\nThat recovers Backup objects from the cloud. Otherwise name another Backup."},
 		{v1.ReasonBackupNotReady, "The Backup is not complete, has failed, or its copy in the region is still being made.",
