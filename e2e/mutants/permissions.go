@@ -7,7 +7,7 @@ func ofPermissions() []Mutant {
 	return []Mutant{
 		{
 			"copy-without-tags", "a copy of a snapshot carries no tags, and the policy denies it",
-			"cloud/aws/snapshots.go", "		TagSpecifications: tagged(types.ResourceTypeSnapshot, tags),\n", "",
+			"cloud/aws/snapshots.go", "		TagSpecifications: tagged(tags),\n", "",
 			"cloud/aws", "TestContract/15_a_copy_in_the_second_region_has_its_own_tags_and_states",
 		},
 		{
