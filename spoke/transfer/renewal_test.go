@@ -2,6 +2,7 @@ package transfer
 
 import (
 	"bytes"
+	"io"
 	"net/http"
 	"os"
 	"slices"
@@ -35,7 +36,7 @@ func TestRenewal(t *testing.T) {
 	}
 	cases := map[string]struct {
 		change func(m *move)
-		// orders are what is read, the last of them for good.
+		// orders are read one after the other, the last of them for good.
 		orders func(m *move) []order.Order
 		status int
 		want   string
@@ -83,10 +84,13 @@ func TestRenewal(t *testing.T) {
 // TestExpiresAndIsRenewed checks that a request is cut off when it expires, and sent again from the next Order.
 func TestExpiresAndIsRenewed(t *testing.T) {
 	t.Parallel()
-	b := newBucket(t, func(http.ResponseWriter, *http.Request) { time.Sleep(time.Second) })
+	b := newBucket(t, func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body) // The server notices the end of a connection only after that.
+		<-r.Context().Done()
+	})
 	m := newMove(t, order.Send, b.URL)
 	m.file(t, shop)
-	m.order.ExpiresAt = m.clock.Now().Add(300 * time.Millisecond)
+	m.order.ExpiresAt = m.clock.Now().Add(time.Second)
 	m.orders = []order.Order{m.order, renewed(m.order, time.Hour)}
 	m.run(t, order.ExitDone, "")
 	if !strings.Contains(m.said.String(), "part 1 of 4: the requests: expired: retrying in 1s") {
