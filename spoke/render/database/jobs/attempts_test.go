@@ -12,7 +12,7 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/transfer/order"
 )
 
-// counted is what happens to a pod that no rule is about.
+// counted stands for no rule: the failure counts as an attempt.
 const counted = batchv1.PodFailurePolicyAction("Count")
 
 // afterwards returns what a Job's policy does about a pod with a container that ended with a status, as the Job
@@ -30,9 +30,9 @@ func afterwards(job *batchv1.Job, container string, status int32, disrupted bool
 	return counted
 }
 
-// TestAttempts checks which exit status of which container ends a Job, and how often the others are tried again.
-func TestAttempts(t *testing.T) {
-	t.Parallel()
+// attempting returns the Jobs that are tried again.
+func attempting(t *testing.T) map[string]*batchv1.Job {
+	t.Helper()
 	jobs := map[string]*batchv1.Job{}
 	var err error
 	if jobs["send"], _, err = Send(SendSpec{Job: testJob(), Image: "spoke:v1", Order: testOrder(t, order.Send), Claim: "dumps"}); err != nil {
@@ -46,6 +46,13 @@ func TestAttempts(t *testing.T) {
 	if jobs["fetch and load"], _, err = Load(load); err != nil {
 		t.Fatal(err)
 	}
+	return jobs
+}
+
+// TestAttempts checks how often a Job is tried again, and for how long.
+func TestAttempts(t *testing.T) {
+	t.Parallel()
+	jobs := attempting(t)
 	for name, want := range map[string]struct {
 		retries int32
 		seconds int64
@@ -54,6 +61,12 @@ func TestAttempts(t *testing.T) {
 			t.Errorf("%s: %d retries in %d s, want %+v", name, *spec.BackoffLimit, *spec.ActiveDeadlineSeconds, want)
 		}
 	}
+}
+
+// TestPodFailurePolicy checks which exit status of which container ends a Job, and which one counts as an attempt.
+func TestPodFailurePolicy(t *testing.T) {
+	t.Parallel()
+	jobs := attempting(t)
 	const fails, ignored = batchv1.PodFailurePolicyActionFailJob, batchv1.PodFailurePolicyActionIgnore
 	for _, tt := range []struct {
 		job, container string

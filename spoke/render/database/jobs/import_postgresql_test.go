@@ -88,7 +88,7 @@ func newSnapshot(t *testing.T) *machine {
 	t.Helper()
 	m := newMachine(t, v1.EnginePostgreSQL, "postgres", "initdb", "psql", "pg_ctl", "pg_isready", "pg_controldata")
 	m.env["PGDATA"] = filepath.Join(m.dir, "data")
-	m.must(t, `initdb --username=postgres --encoding=UTF8 --auth=trust --no-sync >/dev/null; echo "local all all trust" >hba.conf`)
+	m.must(t, `initdb --username=postgres --encoding=UTF8 --auth=trust --no-sync >/dev/null; cp "$PGDATA/pg_hba.conf" hba.conf`)
 	t.Cleanup(func() { m.end(t) })
 	m.start(t, "wal_level=logical")
 	m.admin(t, "postgres", `CREATE ROLE "sh""op" LOGIN`)
@@ -111,7 +111,7 @@ func newSnapshot(t *testing.T) *machine {
 	}
 	m.must(t, `pg_ctl stop --mode=immediate >/dev/null
 touch "$PGDATA/standby.signal" "$PGDATA.logins"
-echo "local all all reject" >"$PGDATA/pg_hba.conf"
+sed -i 's/trust$/reject/' "$PGDATA/pg_hba.conf"
 echo "no_such_setting = 1" >"$PGDATA/postgresql.conf"`)
 	m.stalePID(t)
 	return m

@@ -44,7 +44,8 @@ run() {
 rm -f "$PGDATA/postmaster.pid" "$PGDATA/standby.signal" "$PGDATA/recovery.signal" "$PGDATA/recovery.conf" "$PGDATA/recovery.done"
 
 : >/tmp/import.conf
-echo 'local all all trust' >/tmp/import_hba.conf
+databases=all users=all
+echo "local $databases $users trust" >/tmp/import_hba.conf
 : >/tmp/import_ident.conf
 options="-c config_file=/tmp/import.conf -c hba_file=/tmp/import_hba.conf -c ident_file=/tmp/import_ident.conf
   -c listen_addresses='' -c port=5432 -c unix_socket_directories=/tmp -c unix_socket_group='' -c unix_socket_permissions=0700

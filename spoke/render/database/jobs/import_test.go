@@ -204,7 +204,7 @@ func TestImportZone(t *testing.T) {
 		if err == nil && !cmp.Equal(tt.want, job.Spec.Template.Spec.NodeSelector) {
 			t.Errorf("%s: nodes %v, want %v", name, job.Spec.Template.Spec.NodeSelector, tt.want)
 		}
-		if tt.nodes != nil && len(tt.nodes) > 1 {
+		if len(tt.nodes) > 1 {
 			t.Errorf("%s: the spec was changed to %v", name, tt.nodes)
 		}
 	}
