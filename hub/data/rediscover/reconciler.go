@@ -266,7 +266,8 @@ func (c counts) summary(f found) string {
 			words = append(words, fmt.Sprintf(more.format, more.count))
 		}
 	}
-	parts := []string{strings.Join(words, ", ")}
+	parts := make([]string, 0, 1+len(f.unlisted))
+	parts = append(parts, strings.Join(words, ", "))
 	for _, result := range f.unlisted {
 		parts = append(parts, result.Message)
 	}

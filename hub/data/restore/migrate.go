@@ -36,18 +36,18 @@ func migrate(r *v1.Restore, now time.Time) steps.Result {
 	default:
 		s.Steps = recordOf(now, "Resolve", stepImport, "Stop")
 	}
-	left := ""
+	said := []string{"a hub of an older version began it, and nothing was replaced: create another Restore"}
 	for _, v := range s.Volumes {
 		if v.Volume != "" {
-			left += fmt.Sprintf("; the volume %s was made in the cloud and is not needed", v.Volume)
+			said = append(said, fmt.Sprintf("the volume %s was made in the cloud and is not needed", v.Volume))
 		}
 	}
-	return steps.Fail(v1.ReasonRetrying, "a hub of an older version began it, and nothing was replaced: create another Restore%s", left)
+	return steps.Fail(v1.ReasonRetrying, "%s", strings.Join(said, "; "))
 }
 
 // recordOf returns the record of steps that are complete.
 func recordOf(now time.Time, names ...string) []v1.StepStatus {
-	var all []v1.StepStatus
+	all := make([]v1.StepStatus, 0, len(names))
 	for _, name := range names {
 		all = append(all, v1.StepStatus{Name: name, StartTime: metav1.NewTime(now.Truncate(time.Second)), EndTime: v1.Seconds(now)})
 	}

@@ -29,7 +29,9 @@ func TestMigrate(t *testing.T) {
 		"a volume is requested": {func(r *v1.Restore) { r.Status.Volumes = volume(v1.RestoredVolumeCreating, "") }, []string{"Resolve", "Import", "Stop"}, "create another Restore"},
 		"a volume is there": {func(r *v1.Restore) { r.Status.Volumes, r.Status.Steps = volume(v1.RestoredVolumeReady, "vol-1"), old },
 			[]string{"Resolve", "Import", "Stop"}, "; the volume vol-1 was made in the cloud and is not needed"},
-		"a claim is replaced": {func(r *v1.Restore) { r.Status.Volumes, r.Status.Steps = volume(v1.RestoredVolumeReplacing, "vol-1"), old },
+		"a claim is replaced": {func(r *v1.Restore) {
+			r.Status.Volumes, r.Status.Steps = volume(v1.RestoredVolumeReplacing, "vol-1"), old
+		},
 			[]string{"Resolve", "Import", "Stop", "Retire"}, ""},
 		"a claim is bound": {func(r *v1.Restore) { r.Status.Volumes = volume(v1.RestoredVolumeBound, "vol-1") }, []string{"Resolve", "Import", "Stop", "Retire"}, ""},
 		"verified": {func(r *v1.Restore) { r.Spec.Verify, r.Status.Volumes = true, volume(v1.RestoredVolumeBound, "vol-1") },

@@ -36,7 +36,7 @@ func (e *testEnv) sends(t *testing.T) {
 	if diff := cmp.Diff(object, *e.stored.Dump.Object); diff != "" {
 		t.Errorf("stored (-want +got):\n%s", diff)
 	}
-	secret, o := e.order(t, sendJob)
+	secret, o := e.order(t)
 	if o.Parts[0].Request == nil || o.ExpiresAt.After(object.ExpirationTime.Time) {
 		t.Errorf("the order expires %s", o.ExpiresAt)
 	}
@@ -69,11 +69,11 @@ func (e *testEnv) sends(t *testing.T) {
 	}
 }
 
-// order returns the order of a Job that sends.
-func (e *testEnv) order(t *testing.T, job string) (*corev1.Secret, order.Order) {
+// order returns the order of the Job that sends.
+func (e *testEnv) order(t *testing.T) (*corev1.Secret, order.Order) {
 	t.Helper()
 	secret := &corev1.Secret{}
-	if !e.Exists(t, job, secret) {
+	if !e.Exists(t, sendJob, secret) {
 		t.Fatal("there is no order")
 	}
 	o, err := order.Read(secret.Data[order.FileName])
@@ -158,7 +158,7 @@ func (e *testEnv) succeedsThen(t *testing.T) {
 	if next := e.send(t); next != want {
 		t.Errorf("the next attempt: %+v", next)
 	}
-	if _, o := e.order(t, sendJob); o.Parts[0].Request.Header["Crc32c"] != e.object().Checksums {
+	if _, o := e.order(t); o.Parts[0].Request.Header["Crc32c"] != e.object().Checksums {
 		t.Errorf("the next attempt sends the checksum %q, want %q", o.Parts[0].Request.Header["Crc32c"], e.object().Checksums)
 	}
 	e.putPart()
@@ -176,7 +176,7 @@ func (e *testEnv) renews(t *testing.T) {
 	expect := func(reason string, expires time.Duration, renewed bool) {
 		t.Helper()
 		result := e.send(t)
-		_, o := e.order(t, sendJob)
+		_, o := e.order(t)
 		if result.Reason != reason || result.Fatal || !e.object().ExpirationTime.Time.Equal(now().Add(expires)) || o.ExpiresAt.After(e.object().ExpirationTime.Time) ||
 			e.stored.Dump.Object.ExpirationTime.Before(e.object().ExpirationTime) || (o.Parts[0].Request == nil) != renewed {
 			t.Errorf("%+v, object %+v, order until %s", result, e.object(), o.ExpiresAt)
@@ -227,7 +227,7 @@ func (e *testEnv) formerJob(t *testing.T) {
 				t.Errorf("%+v, object %+v", result, e.object())
 			case code != order.ExitDone:
 				e.send(t)
-				e.order(t, sendJob)
+				e.order(t)
 			}
 		})
 	}
@@ -254,14 +254,14 @@ func (e *testEnv) restart(t *testing.T) {
 	e.resetToSend(t)
 	e.process.Refuse("create jobs.batch", errors.New("the hub ends"))
 	e.send(t)
-	_, first := e.order(t, sendJob)
+	_, first := e.order(t)
 	e.backup.Status = e.stored
 	e.process.Refuse("create jobs.batch", nil)
 	e.Clock.Step(10 * time.Minute)
 	if result := e.send(t); result.Reason != v1.ReasonSending || e.object().Attempt != 0 || !e.object().ExpirationTime.Time.Equal(now().Add(70*time.Minute)) {
 		t.Fatalf("result %+v, object %+v", result, e.object())
 	}
-	if _, o := e.order(t, sendJob); !o.ExpiresAt.After(first.ExpiresAt) {
+	if _, o := e.order(t); !o.ExpiresAt.After(first.ExpiresAt) {
 		t.Error("the order of the first attempt is still there")
 	}
 	// It ends, and is deleted before the hub reads it: the result of its check is lost.
@@ -270,7 +270,7 @@ func (e *testEnv) restart(t *testing.T) {
 	if result := e.send(t); result.Reason != v1.ReasonSending {
 		t.Fatalf("result %+v", result)
 	}
-	if _, o := e.order(t, sendJob); o.Parts[0].Request != nil {
+	if _, o := e.order(t); o.Parts[0].Request != nil {
 		t.Error("a part in the bucket is sent again")
 	}
 	e.endSend(t, order.ExitDone, "sent")
@@ -293,7 +293,7 @@ func (e *testEnv) notCreated(t *testing.T) {
 		if result := e.send(t); result.Reason != v1.ReasonClusterUnreachable || result.Wait != tt.wait {
 			t.Errorf("after %s: result %+v, want a wait of %s", tt.after, result, tt.wait)
 		}
-		_, o := e.order(t, sendJob)
+		_, o := e.order(t)
 		if expires := e.object().ExpirationTime.Time; !expires.Equal(now().Add(tt.expires)) || o.ExpiresAt.After(expires) {
 			t.Errorf("after %s: expires %s, and the order %s", tt.after, expires, o.ExpiresAt)
 		}
