@@ -214,8 +214,8 @@ func newAzure(t *testing.T) *provider {
 		in: func(region string) driver.Cloud {
 			return driver.AzureDisk{Subscription: subscription, Group: nodeGroup, Region: region, Readable: []string{hubGroup}}
 		},
-		zones:  func(region string) []string { return []string{region + "-1", region + "-2", region + "-3"} },
-		wrong:  map[string][]byte{"clientSecret": []byte("wr0ng~VALUE")}, identity: application, permission: "Microsoft.Compute/snapshots/write",
+		zones: func(region string) []string { return []string{region + "-1", region + "-2", region + "-3"} },
+		wrong: map[string][]byte{"clientSecret": []byte("wr0ng~VALUE")}, identity: application, permission: "Microsoft.Compute/snapshots/write",
 		throttled: faults.Answer{
 			Status: http.StatusTooManyRequests, Header: http.Header{"Content-Type": {"application/json"}, "Retry-After": {"1"}},
 			Body: `{"error":{"code":"SubscriptionRequestsThrottled","message":"Please try again later."}}`,

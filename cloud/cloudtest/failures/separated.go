@@ -1,6 +1,8 @@
 package failures
 
 import (
+	"slices"
+
 	"github.com/shopfleet/shopfleet/cloud"
 	"github.com/shopfleet/shopfleet/cloud/cloudtest/faults"
 	"github.com/shopfleet/shopfleet/cloud/cloudtest/fixture"
@@ -32,10 +34,10 @@ func separated(f *fixture.Fixture) {
 		f.Errorf("deleting with the identity that writes: %v, want a denial by the provider", err)
 	}
 	checkDeletions(f, both)
-	for i := len(made) - 1; i >= 0; i-- {
+	for i, ref := range slices.Backward(made) {
 		region := f.Session(fixture.Options{Region: i, Deletion: true})
-		if err := region.Snapshots.DeleteSnapshot(f.Context(), made[i], f.Owner); err != nil {
-			f.Errorf("deleting %q with the other identity: %v", made[i].ID, err)
+		if err := region.Snapshots.DeleteSnapshot(f.Context(), ref, f.Owner); err != nil {
+			f.Errorf("deleting %q with the other identity: %v", ref.ID, err)
 		}
 	}
 	for _, s := range f.Store.Snapshots() {
