@@ -57,20 +57,18 @@ func (regionalCopies) DeleteSnapshot(context.Context, cloud.SnapshotRef, cloud.O
 // newCopying returns a pass over a Backup whose snapshot is ready and should be copied to us-1 and us-2.
 // us-1 gives the answer, and us-2 copies.
 func newCopying(answer regionalCopies) *work {
-	return newCopyingIn(func(region string) cloud.Snapshots {
-		if region != "us-1" {
-			return regionalCopies{region: region, state: cloud.StateReady}
-		}
-		answer.region = region
-		return answer
-	})
+	answer.region = "us-1"
+	return newCopyingFrom(answer)
 }
 
-// newCopyingIn returns the same, where a function has the snapshots of each region.
-func newCopyingIn(snapshots func(region string) cloud.Snapshots) *work {
+// newCopyingFrom returns the same, where us-1 has the snapshots of a provider.
+func newCopyingFrom(provider cloud.Snapshots) *work {
 	w := newWork(emptyHub{}, nil)
 	w.options.Accounts = accounts.New(accounts.Options{Registry: cloud.Registry{v1.ProviderAWS: func(_ context.Context, c cloud.Config) (cloud.Session, error) {
-		return cloud.Session{Snapshots: snapshots(c.Region)}, nil
+		if c.Region == "us-1" {
+			return cloud.Session{Snapshots: provider}, nil
+		}
+		return cloud.Session{Snapshots: regionalCopies{region: c.Region, state: cloud.StateReady}}, nil
 	}}})
 	w.options.Accounts.Set("prod", v1.CloudAccountSpec{Provider: v1.ProviderAWS, Regions: []string{"eu-1", "us-1", "us-2"}}, nil)
 	w.backup.Spec.Method, w.backup.Spec.CopyToRegions = v1.BackupSnapshot, []string{"us-1", "us-2", "eu-1"}
@@ -78,6 +76,18 @@ func newCopyingIn(snapshots func(region string) cloud.Snapshots) *work {
 	w.backup.Status.Snapshots = []v1.VolumeSnapshot{{Claim: "c", CloudSnapshot: v1.CloudSnapshot{Region: "eu-1", ID: "snap-1", State: string(cloud.StateReady)}}}
 	w.stored = w.backup.DeepCopy()
 	return w
+}
+
+// makeCopiesAfter makes the pass over the copies that follows after a time.
+func makeCopiesAfter(t *testing.T, w *work, d time.Duration) {
+	t.Helper()
+	w.now = w.now.Add(d)
+	w.options.Clock = testclock.NewFakeClock(w.now)
+	result, err := w.makeCopies(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.conclude(result)
 }
 
 // TestACopyFailsAlone checks that a failed copy fails neither the snapshot nor the other copies.
@@ -123,13 +133,8 @@ func TestACopyFailsAlone(t *testing.T) {
 				tt.change(w)
 			}
 			w.now = w.now.Add(tt.after)
-			w.options.Clock = testclock.NewFakeClock(w.now)
 			for range maxAttempts {
-				result, err := w.makeCopies(t.Context())
-				if err != nil {
-					t.Fatal(err)
-				}
-				w.conclude(result)
+				makeCopiesAfter(t, w, 0)
 			}
 			s := &w.backup.Status
 			got := []string{string(s.Phase), readyOf(w.backup).Reason, s.Message, meta.FindStatusCondition(s.Conditions, v1.ConditionCopied).Message}
@@ -189,21 +194,31 @@ func (a *attempts) DeleteSnapshot(_ context.Context, ref cloud.SnapshotRef, owne
 	return a.undeletable
 }
 
+// checkRequests checks that each attempt was requested once, and no more attempts than may be.
+func (a *attempts) checkRequests(t *testing.T) {
+	t.Helper()
+	for n, times := range a.asked {
+		if times != 1 || n >= maxAttempts {
+			t.Errorf("attempt %d was requested %d times", n, times)
+		}
+	}
+}
+
 // TestALostCopyIsBegunAnew checks that a copy that the provider lost is requested again under another name, so many
 // times and not more, and that nothing is left of it.
 func TestALostCopyIsBegunAnew(t *testing.T) {
 	t.Parallel()
 	const first, second, third = "snap-us-1-0", "snap-us-1-1", "snap-us-1-2"
 	for name, tt := range map[string]struct {
-		lost    []string
-		denied  bool
-		id      string
-		phase   v1.BackupPhase
-		deleted []string
+		lost        []string
+		undeletable error
+		id          string
+		phase       v1.BackupPhase
+		deleted     []string
 	}{
 		"never":                       {id: first, phase: v1.BackupCompleted},
 		"it fails":                    {lost: []string{"fails"}, id: second, phase: v1.BackupCompleted, deleted: []string{first}},
-		"it fails and stays":          {lost: []string{"fails"}, denied: true, id: second, phase: v1.BackupCompleted},
+		"it fails and stays":          {lost: []string{"fails"}, undeletable: &cloud.Error{Class: cloud.ClassDenied}, id: second, phase: v1.BackupCompleted},
 		"it disappears":               {lost: []string{"disappears"}, id: second, phase: v1.BackupCompleted},
 		"it disappears and fails":     {lost: []string{"disappears", "fails"}, id: third, phase: v1.BackupCompleted, deleted: []string{second}},
 		"it fails each time":          {lost: []string{"fails", "fails", "fails"}, phase: v1.BackupPartiallyCompleted, deleted: []string{first, second, third}},
@@ -212,24 +227,10 @@ func TestALostCopyIsBegunAnew(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			provider := &attempts{lost: tt.lost, asked: map[int]int{}}
-			if tt.denied {
-				provider.undeletable = &cloud.Error{Class: cloud.ClassDenied}
-			}
-			w := newCopyingIn(func(region string) cloud.Snapshots {
-				if region == "us-1" {
-					return provider
-				}
-				return regionalCopies{region: region, state: cloud.StateReady}
-			})
+			provider := &attempts{lost: tt.lost, undeletable: tt.undeletable, asked: map[int]int{}}
+			w := newCopyingFrom(provider)
 			for range 5 * maxAttempts {
-				w.now = w.now.Add(cloud.VisibilityWindow)
-				w.options.Clock = testclock.NewFakeClock(w.now)
-				result, err := w.makeCopies(t.Context())
-				if err != nil {
-					t.Fatal(err)
-				}
-				w.conclude(result)
+				makeCopiesAfter(t, w, cloud.VisibilityWindow)
 			}
 			if c := w.backup.Status.Snapshots[0].Copies[0]; c.ID != tt.id || w.backup.Status.Phase != tt.phase {
 				t.Errorf("copy %q in phase %s (%s), want %q in phase %s", c.ID, w.backup.Status.Phase, c.Message, tt.id, tt.phase)
@@ -237,11 +238,7 @@ func TestALostCopyIsBegunAnew(t *testing.T) {
 			if diff := cmp.Diff(tt.deleted, provider.deleted); diff != "" {
 				t.Errorf("deleted (-want +got):\n%s", diff)
 			}
-			for n, times := range provider.asked {
-				if times != 1 || n >= maxAttempts {
-					t.Errorf("attempt %d was requested %d times", n, times)
-				}
-			}
+			provider.checkRequests(t)
 		})
 	}
 }

@@ -18,8 +18,16 @@ func jobEnding(container string, code int32) ending {
 	}
 }
 
-func TestHowAJobEnded(t *testing.T) {
-	t.Parallel()
+// endingCase is an end of a Job, with what follows from it.
+type endingCase struct {
+	of      ending
+	change  func(*ending)
+	want    next // Its message is a part of it.
+	refuses string
+}
+
+// endings returns the ends of Jobs that load a dump, by name.
+func endings() map[string]endingCase {
 	const load, fetch = jobs.LoadContainer, jobs.FetchContainer
 	asItWas, notWhole := "The database is as it was", "may not be whole"
 	mySQL := func(e *ending) { e.engine = v1.EngineMySQL }
@@ -34,12 +42,7 @@ func TestHowAJobEnded(t *testing.T) {
 	}
 	failed := func(message string) next { return next{reason: v1.ReasonLoadFailed, message: message} }
 	again, inBucket := next{again: true, reason: v1.ReasonRetrying}, next{again: true, bucket: true, reason: v1.ReasonRetrying}
-	tests := map[string]struct {
-		of      ending
-		change  func(*ending)
-		want    next // Its message is a part of it.
-		refuses string
-	}{
+	return map[string]endingCase{
 		"loaded":             {jobEnding(load, 0), func(e *ending) { e.outcome.Succeeded = true }, next{loaded: true}, ""},
 		"loaded, late":       {jobEnding(load, 0), func(e *ending) { e.outcome.Succeeded, e.outcome.Expired = true, true }, next{loaded: true}, ""},
 		"not empty":          {jobEnding(load, jobs.ExitNotEmpty), nil, next{reason: v1.ReasonDatabaseNotEmpty, message: "what it said. Give spec.overwrite: true"}, "attempt before"},
@@ -70,7 +73,11 @@ func TestHowAJobEnded(t *testing.T) {
 		"former, not empty":    {jobEnding(load, jobs.ExitNotEmpty), func(e *ending) { e.former = true }, next{reason: v1.ReasonDatabaseNotEmpty}, ""},
 		"former, too long":     {jobEnding(load, 143), func(e *ending) { e.former, e.outcome.Expired = true, true }, failed("it took too long"), ""},
 	}
-	for name, tt := range tests {
+}
+
+func TestHowAJobEnded(t *testing.T) {
+	t.Parallel()
+	for name, tt := range endings() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			if tt.change != nil {
