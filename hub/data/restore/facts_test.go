@@ -81,20 +81,17 @@ func TestLockRecords(t *testing.T) {
 	if restored(copied(v1.RestoredAnnotation, "newer,a"), r) {
 		t.Error("another Restore counts as this one")
 	}
-	volumes := func(state v1.RestoredVolumeState) v1.RestoreStatus {
-		return v1.RestoreStatus{Volumes: []v1.RestoredVolume{{State: state}}}
-	}
+	begun := func(step string) v1.RestoreStatus { return v1.RestoreStatus{Steps: []v1.StepStatus{{Name: step}}} }
 	for name, tt := range map[string]struct {
 		status         v1.RestoreStatus
 		replaces, data bool
 	}{
-		"nothing is done":      {v1.RestoreStatus{}, false, false},
-		"a claim is replaced":  {volumes(v1.RestoredVolumeReplacing), true, true},
-		"a claim is bound":     {volumes(v1.RestoredVolumeBound), true, true},
-		"a dump is chosen":     {v1.RestoreStatus{Dump: &v1.RestoredDump{}}, false, false},
-		"a load has begun":     {v1.RestoreStatus{Dump: &v1.RestoredDump{Started: true}}, true, false},
-		"the load has ended":   {v1.RestoreStatus{Dump: &v1.RestoredDump{Started: true, Loaded: true}}, true, true},
-		"a volume, not so far": {volumes(""), false, false},
+		"nothing is done":        {v1.RestoreStatus{}, false, false},
+		"a volume is imported":   {begun(stepImport), false, false},
+		"a claim may be deleted": {begun(stepRetire), true, true},
+		"a dump is chosen":       {v1.RestoreStatus{Dump: &v1.RestoredDump{}}, false, false},
+		"a load has begun":       {v1.RestoreStatus{Dump: &v1.RestoredDump{Started: true}}, true, false},
+		"the load has ended":     {v1.RestoreStatus{Dump: &v1.RestoredDump{Started: true, Loaded: true}}, true, true},
 	} {
 		r := &v1.Restore{Status: tt.status}
 		if replacesData(r) != tt.replaces || hasBackupData(r) != tt.data {
