@@ -183,6 +183,11 @@ const (
 	// volumes of its database are deleted as well. The hub sets it if spec.deletion.volumes is Delete.
 	DeleteVolumesAnnotation = "ecommerce.io/delete-volumes"
 
+	// ImportedAnnotation, with the value "true" on a claim of a database, means that its data was imported from a snapshot
+	// and takes the passwords that it is started with next. The hub sets it, and the spoke generates credentials that such
+	// data lacks. The spoke removes it before it starts the database: the data then depends on its credentials.
+	ImportedAnnotation = "ecommerce.io/imported"
+
 	// PutBackAnnotation, with the value "true" on a Restore of snapshots, asks the hub to put the volumes back that it replaced.
 	PutBackAnnotation = "ecommerce.io/put-back"
 

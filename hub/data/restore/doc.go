@@ -42,6 +42,8 @@
 //   - A StatefulSet finds its claims by name. The volume of an import is therefore bound a second time,
 //     under the name of the replaced claim, and not made a second time: that could fail when there is
 //     no way back.
+//   - The copies of credentials stay in their clusters. Where the application has none, those that the spoke generates are
+//     set in the imported data at its first start: an annotation of the claim allows it.
 //   - A load of PostgreSQL is one transaction. A failed one of MySQL leaves an incomplete database: the
 //     status says so, and what uses it starts all the same, since only a user can decide.
 //   - The member is polled, not watched: a cache of all its pods, claims and volumes would be too large for a

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -177,6 +178,9 @@ func (w *work) makeNamespace(ctx context.Context) error {
 func (w *work) makeClaim(ctx context.Context, v *v1.RestoredVolume, pv *corev1.PersistentVolume) error {
 	claim := render.DatabaseClaim(w.backup.Spec.AppRef.Name, w.namespace(), w.backup.Status.Engine)
 	claim.Name = v.Claim
+	if takesPasswords(v) {
+		claim.Annotations = map[string]string{v1.ImportedAnnotation: "true"}
+	}
 	claim.Spec = corev1.PersistentVolumeClaimSpec{
 		AccessModes: pv.Spec.AccessModes, VolumeName: pv.Name, StorageClassName: new(pv.Spec.StorageClassName),
 		Resources: corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{
@@ -187,6 +191,12 @@ func (w *work) makeClaim(ctx context.Context, v *v1.RestoredVolume, pv *corev1.P
 		return fmt.Errorf("creating the claim %s: %w", claim.Name, err)
 	}
 	return nil
+}
+
+// takesPasswords reports whether the data of a volume takes the passwords that it is started with next. That of a volume
+// that is put back does not, nor that of one that a hub before this one made in the cloud: no Job has opened it.
+func takesPasswords(v *v1.RestoredVolume) bool {
+	return v.PersistentVolume != v.Replaced && !strings.HasPrefix(v.PersistentVolume, staticVolume)
 }
 
 // startDatabase releases the lock of the database, and waits until it is ready.
