@@ -10,7 +10,34 @@ const (
 // ofLostData returns mistakes after which an empty database is served, dumped or backed up in place of one
 // that was there.
 func ofLostData() []Mutant {
-	return slices.Concat(ofMarks(), ofConsents(), ofLosses())
+	return slices.Concat(ofMarks(), ofConsents(), ofLosses(), ofImports())
+}
+
+// ofImports returns mistakes with the credentials of data that a Restore has imported.
+func ofImports() []Mutant {
+	const imported, swap = reconciler + "/imported.go", restorePackage + "/snapshot_swap.go"
+	return []Mutant{
+		{
+			"imported-needs-credentials", "an application that comes to imported data has no credentials",
+			imported, "		if exists || !isImported(claim) {\n", "		if exists || claim != nil {\n",
+			reconciler, "TestDependentClaim/imported_data",
+		},
+		{
+			"imported-of-old", "an old cache decides that data was not started since it was imported",
+			imported, "err != nil || !imported {", "err != nil && !imported {",
+			reconciler, "TestDependentClaim/imported,_and_started_since",
+		},
+		{
+			"imported-for-ever", "credentials that imported data was started with are generated again when they are lost",
+			imported, "	for _, key := range component.Claims(set) {\n", "	for _, key := range component.Claims(nil) {\n",
+			reconciler, "TestEndImports/the_StatefulSet",
+		},
+		{
+			"put-back-is-imported", "data that is put back is taken for data that takes any passwords",
+			swap, "	return v.PersistentVolume != v.Replaced && ", "	return v.PersistentVolume != \"\" && ",
+			restorePackage, "TestWhichClaimsAreImported/put_back",
+		},
+	}
 }
 
 // ofMarks returns mistakes with the mark that a database was created.

@@ -46,6 +46,19 @@ func (a *Applier) Grow(ctx context.Context, claim *corev1.PersistentVolumeClaim,
 	return outcome, nil
 }
 
+// RemoveAnnotation removes an annotation from a claim. If the claim was changed or recreated, the API server returns a
+// conflict.
+func (a *Applier) RemoveAnnotation(ctx context.Context, claim *corev1.PersistentVolumeClaim, annotation string) error {
+	body := &corev1.PersistentVolumeClaim{}
+	body.Namespace, body.Name = claim.Namespace, claim.Name
+	if err := a.merge(ctx, body, map[string]any{
+		"metadata": map[string]any{"resourceVersion": claim.ResourceVersion, "annotations": map[string]any{annotation: nil}},
+	}); err != nil {
+		return fmt.Errorf("removing the annotation %s of claim %q: %w", annotation, claim.Name, err)
+	}
+	return nil
+}
+
 // mergeOnce sends a merge patch that names the version of a live object, unless the same one changed nothing
 // before: admission undoes it.
 func (a *Applier) mergeOnce(ctx context.Context, body client.Object, live component.Resource, patch map[string]any) (Outcome, error) {

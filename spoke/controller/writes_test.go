@@ -84,6 +84,8 @@ func TestWrites(t *testing.T) {
 		"replicas":             testReplicas,
 		"lost postgresql":      testLostPostgreSQL,
 		"lost mysql":           testLostMySQL,
+		"imported postgresql":  testImportedPostgreSQL,
+		"imported mysql":       testImportedMySQL,
 		"held templates":       testHeldTemplates,
 		"earlier release":      testTemplatesOfAnEarlierRelease,
 		"without a hub":        testTemplatesWithoutAHub,

@@ -157,7 +157,11 @@ func (r *reconciler[T]) try(ctx context.Context, p *pass[T], steps []component.S
 // dryRunStep takes one step as a dry run. It returns nil if nothing would change.
 func (r *reconciler[T]) dryRunStep(ctx context.Context, p *pass[T], step component.Step) (*v1.PendingChange, error) {
 	if step.Action == component.Apply {
-		result, err := r.member.Applier.Apply(ctx, r.request(p, step.Object))
+		request, err := r.request(ctx, p, step.Object)
+		if err != nil {
+			return nil, err
+		}
+		result, err := r.member.Applier.Apply(ctx, request)
 		return result.Change, err
 	}
 	change, err := r.pendingStep(ctx, step)

@@ -88,7 +88,13 @@ func (r *reconciler[T]) take(ctx context.Context, p *pass[T], step component.Ste
 	}
 	switch step.Action {
 	case component.Apply:
-		request := r.request(p, step.Object)
+		request, err := r.request(ctx, p, step.Object)
+		if err != nil {
+			return "", err
+		}
+		if err := r.endImports(ctx, p, step.Object.Resource); err != nil {
+			return "", err
+		}
 		request.ExpectFor = creationExpected
 		result, err := r.member.Applier.Apply(ctx, request)
 		if result.Change != nil {
@@ -134,7 +140,8 @@ func (r *reconciler[T]) serves(ctx context.Context, step component.Step) (bool, 
 }
 
 // request returns the apply request for an object.
-func (r *reconciler[T]) request(p *pass[T], object component.Object) apply.Request {
+func (r *reconciler[T]) request(ctx context.Context, p *pass[T], object component.Object) (apply.Request, error) {
+	dependent, err := r.dependentClaim(ctx, p, object)
 	return apply.Request{
 		Intent: object.Resource,
 		Live:   p.live[component.KeyOf(object.Resource)],
@@ -144,12 +151,12 @@ func (r *reconciler[T]) request(p *pass[T], object component.Object) apply.Reque
 		Once:            object.Once && (object.Generate == nil || object.Generate.TLS == nil),
 		Owned:           r.owned(p.object, object.Resource),
 		Generate:        object.Generate,
-		RequiredByClaim: p.dependentClaim(object),
+		RequiredByClaim: dependent,
 		Again:           r.isRequested(p.object),
 		Hold:            p.paused,
 
 		StartReplicas: object.StartReplicas,
-	}
+	}, err
 }
 
 // isRequested reports whether a user has asked for a reconciliation that no status has reported yet.
@@ -178,28 +185,6 @@ func (r *reconciler[T]) pendingStep(ctx context.Context, step component.Step) (*
 	default:
 		return new(apply.Change(v1.PendingDelete, step.Target)), nil
 	}
-}
-
-// dependentClaim returns the name of an existing claim whose data depends on a retained,
-// generated Secret; empty if there is none.
-func (p *pass[T]) dependentClaim(secret component.Object) string {
-	if !secret.Retain || secret.Generate == nil {
-		return ""
-	}
-	part := secret.Resource.GetLabels()[v1.ComponentLabel]
-	for _, c := range p.components {
-		for _, object := range c.Objects {
-			if object.Resource.GetLabels()[v1.ComponentLabel] != part {
-				continue
-			}
-			for _, key := range component.Claims(object.Resource) {
-				if p.live[key] != nil {
-					return key.Name
-				}
-			}
-		}
-	}
-	return ""
 }
 
 // owned returns a function that reports whether a live object belongs to the application:
