@@ -2,7 +2,6 @@ package cloud_test
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -90,7 +89,11 @@ func newSuite(t *testing.T) *suite {
 	for _, m := range members() {
 		s.kubelets[m.Name] = playJobs(t, s.Fleet.Member(m.Name))
 		if p := s.providerOf(m.Name); p != nil {
-			play(t, s.Fleet.Member(m.Name), p.optionsIn(m.Region))
+			playing, err := driver.Play(t.Context(), s.Fleet.Member(m.Name), p.optionsIn(m.Region), os.Stderr)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.Run("the driver in "+m.Name, playing.Run)
 		}
 	}
 	return s
@@ -177,24 +180,6 @@ func TestCloud(t *testing.T) {
 	steps.Add("idle hub writes nothing", s.testIdle, backups, sent)
 	steps.Add("backups outlive their namespace", s.testNamespaceDeletion, backups)
 	steps.Run(t)
-}
-
-// play lets a driver work in a cluster until the test ends.
-func play(t *testing.T, c *fleet.Cluster, o driver.Options) {
-	t.Helper()
-	playing, err := driver.Play(t.Context(), c, o, os.Stderr)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
-	done := make(chan error, 1)
-	go func() { done <- playing.Run(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := errors.Join(<-done, playing.Stop(context.WithoutCancel(ctx))); err != nil {
-			t.Errorf("the driver in %s: %v", c.Name(), err)
-		}
-	})
 }
 
 // aws returns the cloud with two members.

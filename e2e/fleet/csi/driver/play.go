@@ -16,7 +16,7 @@ type Playing struct {
 	standIn     *disks.SimulatedDriver
 }
 
-// Play lets a driver listen, and starts its controllers in a cluster. Run attaches and grows its volumes. Stop ends it.
+// Play lets a driver listen, and starts its controllers in a cluster. Run attaches and grows its volumes, and ends all of it.
 func Play(ctx context.Context, c *fleet.Cluster, o Options, progress io.Writer) (*Playing, error) {
 	d, err := Listen(ctx, o)
 	if err != nil {
@@ -28,15 +28,16 @@ func Play(ctx context.Context, c *fleet.Cluster, o Options, progress io.Writer) 
 	}
 	p := &Playing{driver: d, controllers: controllers}
 	if p.standIn, err = disks.New(ctx, c.AdminConfig(), o.Driver); err != nil {
-		return nil, errors.Join(err, p.Stop(ctx))
+		return nil, errors.Join(err, p.stop(ctx))
 	}
 	return p, nil
 }
 
-// Run attaches and grows volumes until the context ends.
-func (p *Playing) Run(ctx context.Context) error { return p.standIn.Run(ctx) }
+// Run attaches and grows volumes until the context ends. Then it ends the controllers and the driver.
+func (p *Playing) Run(ctx context.Context) error {
+	return errors.Join(p.standIn.Run(ctx), p.stop(context.WithoutCancel(ctx)))
+}
 
-// Stop ends the controllers and the driver.
-func (p *Playing) Stop(ctx context.Context) error {
+func (p *Playing) stop(ctx context.Context) error {
 	return errors.Join(p.controllers.Stop(ctx), p.driver.Stop())
 }
