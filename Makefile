@@ -260,7 +260,7 @@ skew: binaries $(GOTESTSUM) ## Run hub, agents and plugins of this tree and of t
 	$(call runTests,skew,standard-verbose,-count=1 -timeout $(GOTEST_TIMEOUT) $(GOTEST_FLAGS) ./e2e/skew)
 
 .PHONY: crashpoints
-crashpoints: binaries $(GOTESTSUM) ## Kill the hub at each of its writes; CRASHPOINTS=<workloads or key> selects some.
+crashpoints: binaries-csi $(GOTESTSUM) ## Kill the hub at each of its writes; CRASHPOINTS=<workloads or key> selects some.
 	@export SHOPFLEET_CRASHPOINTS='$(CRASHPOINTS)'; \
 	$(call runTests,crashpoints,standard-verbose,-count=1 -timeout 2h $(GOTEST_FLAGS) ./e2e/crashpoints)
 	$(if $(filter all,$(CRASHPOINTS)),@export SHOPFLEET_CRASHPOINTS=all; \
@@ -330,7 +330,7 @@ binaries: ## Download or build the control plane for the tests and the demo, onc
 	$(FLEET) binaries
 
 .PHONY: binaries-csi
-binaries-csi: ## The same, and the controllers of storage drivers, which are built once.
+binaries-csi: ## The same, and the controllers of a storage driver, which are built once.
 	$(FLEET) binaries --csi
 
 .PHONY: fleet

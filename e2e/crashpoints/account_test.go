@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -21,6 +22,7 @@ import (
 	"github.com/shopfleet/shopfleet/config"
 	"github.com/shopfleet/shopfleet/e2e/fleet"
 	"github.com/shopfleet/shopfleet/e2e/fleet/csi"
+	"github.com/shopfleet/shopfleet/e2e/fleet/csi/driver"
 	"github.com/shopfleet/shopfleet/e2e/framework"
 	"github.com/shopfleet/shopfleet/e2e/framework/crash"
 )
@@ -61,21 +63,15 @@ func newAccount(t *testing.T) *account {
 }
 
 // playDriver lets the storage driver of the account work in a cluster until the test ends.
-func (a *account) playDriver(t *testing.T, c *fleet.Cluster) {
+func (s *suite) playDriver(t *testing.T, c *fleet.Cluster) {
 	t.Helper()
-	driver, err := csi.New(t.Context(), c.AdminConfig(), csi.EBS(a.cloud, a.server, accountID))
+	playing, err := driver.Play(t.Context(), c, driver.Options{
+		Driver: csi.EBS(s.aws.cloud, s.aws.server, accountID), Cloud: driver.EBS{Account: accountID, Region: eu}, Zones: c.Spec().Zones,
+	}, os.Stderr)
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
-	done := make(chan error, 1)
-	go func() { done <- driver.Run(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-done; err != nil {
-			t.Errorf("the driver in %s: %v", c.Name(), err)
-		}
-	})
+	s.Run("the driver in "+c.Name(), playing.Run)
 }
 
 // useAccount makes the account that of the member euMember.

@@ -10,8 +10,10 @@ import (
 	"testing"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -19,8 +21,12 @@ import (
 	"github.com/shopfleet/shopfleet/cloud"
 )
 
-// backupName and restoreName are the names of all Backups and Restores.
-const backupName, restoreName = "backup", "restore"
+const (
+	// backupName and restoreName are the names of all Backups and Restores.
+	backupName, restoreName = "backup", "restore"
+	// snapshotGroup is that of the objects by which a driver makes a volume from a snapshot.
+	snapshotGroup = "snapshot.storage.k8s.io"
+)
 
 const (
 	// skipAfter is longer than a new process takes until it has looked at all Backups.
@@ -140,21 +146,32 @@ func (r *run) skips(after time.Duration) func() {
 	}
 }
 
-// volumes returns the names of the PersistentVolumes of the application's claims.
-func (r *run) volumes(t *testing.T) []string {
-	t.Helper()
-	if !r.database {
-		return nil
+// owners returns where objects without a namespace of their own have that of the data in them.
+func owners() map[schema.GroupVersionKind][]string {
+	return map[schema.GroupVersionKind][]string{
+		{Version: "v1", Kind: "PersistentVolume"}:                            {"spec", "claimRef", "namespace"},
+		{Group: snapshotGroup, Version: "v1", Kind: "VolumeSnapshotContent"}: {"spec", "volumeSnapshotRef", "namespace"},
 	}
-	all := &corev1.PersistentVolumeClaimList{}
-	if err := r.Members[euMember].List(t.Context(), all, client.InNamespace(r.app.Namespace)); err != nil {
-		t.Fatal(err)
+}
+
+// owner returns the function that looks up in the member with volumes to which namespace what is written belongs.
+func (r *run) owner(ctx context.Context) func(write) string {
+	return func(w write) string {
+		for kind, field := range owners() {
+			resource, _ := meta.UnsafeGuessKindToResource(kind)
+			if !r.database || w.Cluster != euMember || w.Name == "" || w.Resource != resource.GroupResource().String() {
+				continue
+			}
+			o := &unstructured.Unstructured{}
+			o.SetGroupVersionKind(kind)
+			if err := r.Members[euMember].Get(ctx, client.ObjectKey{Name: w.Name}, o); err != nil {
+				return ""
+			}
+			namespace, _, _ := unstructured.NestedString(o.Object, field...)
+			return namespace
+		}
+		return ""
 	}
-	var names []string
-	for i := range all.Items {
-		names = append(names, all.Items[i].Spec.VolumeName)
-	}
-	return names
 }
 
 // leaveData deletes the Backup and the Restore of a run. What is in the cloud stays.

@@ -13,7 +13,8 @@
 // written. Snapshots and volumes in the cloud count as objects: EC2 makes a snapshot that is
 // requested twice twice.
 //
-// The hub is composed as in cmd/hub and runs in the test's process. Package crash kills it.
+// The hub is composed as in cmd/hub and runs in the test's process. Package crash kills it. Volumes are made, also from
+// snapshots, by the CSI driver of e2e/fleet/csi/driver, which runs on with its controllers.
 //
 // # Non-goals
 //

@@ -91,7 +91,7 @@ func (r *run) concerns(e audit.Event) bool {
 }
 
 func (r *run) object(cluster string, e audit.Event) string {
-	return fmt.Sprintf("%s %s %s", cluster, e.Resource, strings.ReplaceAll(e.Name, r.app.Namespace, "NAMESPACE"))
+	return fmt.Sprintf("%s %s %s", cluster, e.Resource, maskedName(strings.ReplaceAll(e.Name, r.app.Namespace, "NAMESPACE")))
 }
 
 // writes returns the writes of the hub about the run since a mark.

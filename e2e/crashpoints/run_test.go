@@ -86,7 +86,7 @@ func (r *run) awaitRunning(t *testing.T) {
 // subject returns what the run is about.
 func (r *run) subject(t *testing.T) subject {
 	t.Helper()
-	return subject{namespace: r.app.Namespace, app: string(r.app.UID), volumes: r.volumes(t), fleetwide: r.fleetwide}
+	return subject{namespace: r.app.Namespace, app: string(r.app.UID), owner: r.owner(t.Context()), fleetwide: r.fleetwide}
 }
 
 // converged returns nil when the hub has done what the step asks for.

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 
 	"github.com/shopfleet/shopfleet/config"
@@ -18,7 +17,7 @@ type write struct{ crash.Request }
 func (w write) site() string {
 	site := w.Cluster + "/" + w.Verb + "/" + w.Resource
 	if w.Name != "" {
-		site += ":" + uuids.ReplaceAllString(w.Name, "UID")
+		site += ":" + maskedName(w.Name)
 	}
 	return site
 }
@@ -33,8 +32,8 @@ type subject struct {
 	namespace string
 	// app is the UID of the application; empty if it does not exist yet.
 	app string
-	// volumes are the names of the PersistentVolumes that it has before the step.
-	volumes []string
+	// owner returns the namespace that an object without one belongs to; empty if it belongs to none. It may be nil.
+	owner func(write) string
 	// fleetwide includes the writes about members.
 	fleetwide bool
 }
@@ -49,7 +48,7 @@ func (s subject) has(w write) bool {
 	case w.Namespace != "":
 		return w.Namespace == s.namespace
 	default:
-		return w.Name == s.namespace || slices.Contains(s.volumes, w.Name) || bytes.Contains(w.Body, []byte(s.namespace))
+		return w.Name == s.namespace || bytes.Contains(w.Body, []byte(s.namespace)) || s.owner != nil && s.owner(w) == s.namespace
 	}
 }
 

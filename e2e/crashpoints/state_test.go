@@ -42,17 +42,13 @@ func (r *run) kinds() (hub, member []schema.GroupVersionKind) {
 	}
 	if r.database {
 		hub = append(hub, v1.GroupVersion.WithKind("Backup"), v1.GroupVersion.WithKind("Restore"))
-		member = append(member, schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "CronJob"},
-			schema.GroupVersionKind{Version: "v1", Kind: persistentVolume})
+		member = append(member, schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "CronJob"})
 	}
 	if r.rollout {
 		hub = append(hub, schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "ControllerRevision"})
 	}
 	return hub, member
 }
-
-// persistentVolume is a kind without a namespace.
-const persistentVolume = "PersistentVolume"
 
 // read returns the objects of the run in all clusters and in the cloud, without those that
 // Kubernetes puts into each namespace.
@@ -68,6 +64,12 @@ func (r *run) read(ctx context.Context) (state, error) {
 	for name, c := range r.Members {
 		for _, kind := range member {
 			reading.list(ctx, name, c, kind)
+		}
+	}
+	if r.database {
+		reading.list(ctx, euMember, r.Members[euMember], schema.GroupVersionKind{Group: snapshotGroup, Version: "v1", Kind: "VolumeSnapshot"})
+		for kind := range owners() {
+			reading.list(ctx, euMember, r.Members[euMember], kind)
 		}
 	}
 	reading.group.Wait()
@@ -92,7 +94,7 @@ type reader struct {
 // list adds the objects of a kind in a cluster.
 func (r *reader) list(ctx context.Context, cluster string, c client.Reader, kind schema.GroupVersionKind) {
 	var options []client.ListOption
-	if kind.Kind != persistentVolume && kind.Kind != "MemberCluster" {
+	if owners()[kind] == nil && kind.Kind != "MemberCluster" {
 		options = append(options, client.InNamespace(r.namespace))
 	}
 	r.group.Go(func() {
@@ -105,24 +107,34 @@ func (r *reader) list(ctx context.Context, cluster string, c client.Reader, kind
 			r.failed = append(r.failed, fmt.Errorf("listing %s in %s: %w", kind.Kind, cluster, err))
 		}
 		for _, o := range objects.Items {
-			if r.wanted(&o) {
-				r.found[cluster+" "+kind.Kind+" "+maskedText(o.GetName(), r.namespace)] = masked(o.Object, r.namespace)
+			if !r.wanted(&o) {
+				continue
 			}
+			name := cluster + " " + kind.Kind + " " + maskedText(o.GetName(), r.namespace)
+			// Of a volume and the one that replaces it, the masked names are the same, and the phases are not.
+			if phase, has, _ := unstructured.NestedString(o.Object, "status", "phase"); has && owners()[kind] != nil {
+				name += " " + phase
+			}
+			for r.found[name] != nil {
+				name += ", another"
+			}
+			r.found[name] = masked(o.Object, r.namespace)
 		}
 	})
 }
 
 // wanted reports whether an object is one of the application.
 func (r *reader) wanted(o *unstructured.Unstructured) bool {
-	if o.GetKind() == persistentVolume {
-		of, _, err := unstructured.NestedString(o.Object, "spec", "claimRef", "namespace")
+	if field := owners()[o.GroupVersionKind()]; field != nil {
+		of, _, err := unstructured.NestedString(o.Object, field...)
 		return err == nil && of == r.namespace
 	}
 	return o.GetName() != "kube-root-ca.crt" && o.GetName() != "default"
 }
 
-// uuids, hashes, handles and times match values that differ between two runs.
+// uuids, imports, hashes, handles and times match values that differ between two runs.
 var (
+	imports = regexp.MustCompile(`-import-[0-9a-f]{8}\b`) // The UID of the Restore is hashed.
 	uuids   = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
 	hashes  = regexp.MustCompile(`[0-9a-f]{64}|\beb-[a-z2-7]{26}\b`) // Namespaces and UIDs are hashed.
 	handles = regexp.MustCompile(`\b(snap|vol)-[0-9a-z]+\b`)
@@ -186,8 +198,13 @@ func differs(key string, value any) bool {
 
 func maskedText(value, namespace string) string {
 	value = times.ReplaceAllString(value, "TIME")
-	value = uuids.ReplaceAllString(strings.ReplaceAll(value, namespace, "NAMESPACE"), "UID")
+	value = maskedName(strings.ReplaceAll(value, namespace, "NAMESPACE"))
 	return handles.ReplaceAllString(hashes.ReplaceAllString(value, "HASH"), "HANDLE")
+}
+
+// maskedName returns the name of an object without what differs between two runs.
+func maskedName(name string) string {
+	return imports.ReplaceAllString(uuids.ReplaceAllString(name, "UID"), "-import-UID")
 }
 
 // names returns the objects of a state, sorted.

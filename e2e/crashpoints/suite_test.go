@@ -67,7 +67,7 @@ func newSuite(t *testing.T, g group, sum *table) *suite {
 	s.hub = s.newHub(t)
 	if s.needsCloud() {
 		s.aws = newAccount(t)
-		s.aws.playDriver(t, s.Fleet.Member(euMember))
+		s.playDriver(t, s.Fleet.Member(euMember))
 	}
 	s.Run("the hub", func(ctx context.Context) error { return s.hub.run(ctx, t) })
 	s.Register(t, euMember)

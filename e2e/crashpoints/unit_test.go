@@ -56,8 +56,11 @@ func TestSites(t *testing.T) {
 func TestSubjects(t *testing.T) {
 	t.Parallel()
 	const app, namespace, volume = "11111111-2222-3333-4444-555555555555", "crash-1", "pvc-66666666-7777-8888-9999-000000000000"
+	const contents = "volumesnapshotcontents.snapshot.storage.k8s.io"
 	record := write{crash.Request{Namespace: config.Namespace, Resource: "configmaps", Name: config.HubRecord, Body: []byte("deleted: " + app)}}
-	s := subject{namespace: namespace, app: app, volumes: []string{volume}}
+	s := subject{namespace: namespace, app: app, owner: func(w write) string {
+		return map[string]string{volume: namespace}[w.Name]
+	}}
 	for name, test := range map[string]struct {
 		write     write
 		has, once bool
@@ -66,6 +69,7 @@ func TestSubjects(t *testing.T) {
 		"record of another":         {write{crash.Request{Namespace: record.Namespace, Resource: record.Resource, Name: record.Name}}, false, true},
 		"volume":                    {write{crash.Request{Resource: "persistentvolumes", Name: volume}}, true, false},
 		"volume of another":         {write{crash.Request{Resource: "persistentvolumes", Name: "pvc-1"}}, false, false},
+		"content with its snapshot": {write{crash.Request{Resource: contents, Body: []byte(`"volumeSnapshotRef":{"namespace":"crash-1"}`)}}, true, false},
 		"snapshot with its tags":    {write{crash.Request{Cluster: accountName, Resource: "snapshots", Body: []byte("Tag.Value=" + namespace)}}, true, false},
 		"registration of a cluster": {write{crash.Request{Namespace: config.Namespace, Resource: "secrets", Name: usMember}}, false, false},
 	} {
@@ -76,8 +80,13 @@ func TestSubjects(t *testing.T) {
 	if all := (subject{namespace: namespace, fleetwide: true}); !all.has(record) || all.once(record) {
 		t.Error("the record is not about a workload of members")
 	}
-	if got := (write{crash.Request{Cluster: euMember, Verb: "patch", Resource: "persistentvolumes", Name: volume}}).site(); got != "eu-1/patch/persistentvolumes:pvc-UID" {
-		t.Errorf("the site is %q", got)
+	for want, w := range map[string]crash.Request{
+		"eu-1/patch/persistentvolumes:pvc-UID":         {Cluster: euMember, Verb: "patch", Resource: "persistentvolumes", Name: volume},
+		"eu-1/delete/" + contents + ":shop-import-UID": {Cluster: euMember, Verb: "delete", Resource: contents, Name: "shop-import-0123abcd"},
+	} {
+		if got := (write{w}).site(); got != want {
+			t.Errorf("the site is %q, want %q", got, want)
+		}
 	}
 }
 
