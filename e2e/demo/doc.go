@@ -15,12 +15,15 @@
 // # Non-goals
 //
 // The demo runs no images, and sends no request to a cloud. The fleet's nodes are simulated; see
-// package fleet. A process of the demo simulates Amazon's API and three storage drivers;
-// see package cloud. Volumes hold no data. Members on other clouds have no account.
+// package fleet. A process of the demo simulates Amazon's API and a storage driver, to which it starts
+// the real controllers; see package cloud. Volumes hold no data. Members on other clouds have no account, and
+// their volumes come with the simulated nodes.
 //
 // # Trade-offs
 //
 // Each step uses the commands that a user would type, so that the demo fails when they do.
+// The controllers of the driver are built by "demo up", which says that the first run takes minutes: the
+// database of the member on aws needs a volume that can be snapshotted, and "demo restore" starts at once.
 // After a failure everything is left for inspection; an interruption removes what this run
 // started.
 package main

@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"sync"
 	"time"
 
@@ -108,9 +107,15 @@ func (d *demo) keepProgram() error {
 	return nil
 }
 
-// fleet starts the control planes that are not running.
+// buildCSI builds the controllers that make volumes of claims and of snapshots. They share nothing with the other programs.
+func (d *demo) buildCSI(ctx context.Context, progress io.Writer) error {
+	_, err := binaries.EnsureCSI(ctx, progress)
+	return err
+}
+
+// fleet starts the control planes that are not running. Only the member with an account has its volumes in the cloud.
 func (d *demo) fleet(ctx context.Context, _ io.Writer) error {
-	_, err := quiet(d.command(ctx, d.path("bin", "fleet"), "--dir", d.dir, "up", "--driverless", strings.Join(members(), ",")))
+	_, err := quiet(d.command(ctx, d.path("bin", "fleet"), "--dir", d.dir, "up", "--driverless", home))
 	return err
 }
 

@@ -56,12 +56,13 @@ func (d *demo) up(ctx context.Context) error {
 func (d *demo) steps(ctx context.Context) error {
 	if err := d.screen.all(ctx, []step{
 		{"Building the hub and getting a control plane", d.build},
+		{"Building the controllers of a storage driver", d.buildCSI},
 		{"Starting four control planes", d.fleet},
 		{"Installing definitions, permissions, policies", func(ctx context.Context, _ io.Writer) error {
 			return d.kubectl(ctx, append(apply(), "-f", "config/crd/bases", "-f", "config/rbac/hub", "-f", "config/admission/hub")...)
 		}},
 		{"Starting the hub", func(ctx context.Context, _ io.Writer) error { return d.ensureOperator(ctx) }},
-		{"Starting a cloud with storage drivers", func(ctx context.Context, _ io.Writer) error { return d.ensureProvider(ctx) }},
+		{"Starting a cloud with a storage driver", func(ctx context.Context, _ io.Writer) error { return d.ensureProvider(ctx) }},
 		{"Joining " + strings.Join(members(), ", "), func(ctx context.Context, progress io.Writer) error {
 			return d.join(ctx, progress, members()...)
 		}},

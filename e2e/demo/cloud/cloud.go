@@ -6,18 +6,20 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"os"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 
+	drivers "github.com/shopfleet/shopfleet/cloud/csi"
 	"github.com/shopfleet/shopfleet/cloud/fake"
-	"github.com/shopfleet/shopfleet/cloud/fake/arm"
 	"github.com/shopfleet/shopfleet/cloud/fake/ec2"
-	"github.com/shopfleet/shopfleet/cloud/fake/gce"
 	"github.com/shopfleet/shopfleet/e2e/fleet"
 	"github.com/shopfleet/shopfleet/e2e/fleet/csi"
+	"github.com/shopfleet/shopfleet/e2e/fleet/csi/driver"
 )
 
 const (
@@ -25,12 +27,12 @@ const (
 	ready = 3 * time.Second
 	// readTimeout bounds reading a request.
 	readTimeout = 10 * time.Second
-	// account names the project of Google's disks, and the subscription and resource group of Azure's.
-	account = "demo"
+	// installed has the hub see the driver of a provider whose volumes are those of the simulated nodes.
+	installed = "{apiVersion: storage.k8s.io/v1, kind: CSIDriver, metadata: {name: %s}, spec: {attachRequired: false}}"
 )
 
-// errNoDriver means that no storage driver is simulated for a provider.
-var errNoDriver = errors.New("no storage driver is simulated for the provider")
+// errNoDriver means that a cluster waits for a storage driver that does not work here.
+var errNoDriver = errors.New("the cloud has volumes for clusters on aws alone")
 
 // Account returns the key that the cloud accepts. It opens nothing else.
 func Account() ec2.Key {
@@ -58,44 +60,60 @@ func Run(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	server := ec2.New(kept.cloud, ec2.Options{Clock: clock.RealClock{}, Keys: []ec2.Key{Account()}, Limits: ec2.DefaultLimits()})
-	parts := []func(context.Context) error{kept.follow}
-	for _, c := range f.Clusters() {
-		if !c.Spec().Driverless {
-			continue
-		}
-		driver, err := driverOf(c.Spec(), kept.cloud, server)
-		if err != nil {
-			return err
-		}
-		standIn, err := csi.New(ctx, c.AdminConfig(), driver)
-		if err != nil {
-			return fmt.Errorf("installing the storage driver in %q: %w", c.Name(), err)
-		}
-		parts = append(parts, standIn.Run)
-	}
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", o.Address)
 	if err != nil {
 		return fmt.Errorf("listening: %w", err)
 	}
-	parts = append(parts, func(ctx context.Context) error { return serve(ctx, listener, server) })
-	return all(ctx, parts)
+	served := &front{api: ec2.New(kept.cloud, ec2.Options{Clock: clock.RealClock{}, Keys: []ec2.Key{Account()}, Limits: ec2.DefaultLimits()})}
+	parts := []func(context.Context) error{kept.follow, func(ctx context.Context) error { return serve(ctx, listener, served) }}
+	for _, c := range f.Clusters() {
+		if !c.Spec().Driverless {
+			if err := install(ctx, c); err != nil {
+				return err
+			}
+			continue
+		}
+		disks, err := driverOf(c.Spec(), kept.cloud, served.api)
+		if err != nil {
+			return err
+		}
+		served.starting.Add(1)
+		parts = append(parts, func(ctx context.Context) error { return play(ctx, c, disks, &served.starting) })
+	}
+	// The last volumes may be made while the parts end.
+	return errors.Join(all(ctx, parts), kept.save())
 }
 
-// driverOf returns the driver that a cluster of the provider has. Only Amazon's API is served: the
-// disks of the other providers are in the same cloud, for their drivers alone.
-func driverOf(spec fleet.ClusterSpec, kept *fake.Cloud, server *ec2.Server) (csi.Driver, error) {
-	switch spec.Provider {
-	case fleet.AWS:
-		return csi.EBS(kept, server, Account().Account), nil
-	case fleet.GCP:
-		return csi.PD(kept, gce.New(kept, gce.Options{Clock: clock.RealClock{}}), account), nil
-	case fleet.Azure:
-		disks := arm.New(kept, arm.Options{Clock: clock.RealClock{}})
-		return csi.AzureDisk(kept, disks, arm.Disk{Subscription: account, Group: account, Region: spec.Region}), nil
-	default:
-		return csi.Driver{}, fmt.Errorf("%w %q of cluster %q", errNoDriver, spec.Provider, spec.Name)
+// install registers the driver of its provider in a cluster that has other volumes.
+func install(ctx context.Context, c *fleet.Cluster) error {
+	name, has := map[fleet.Provider]string{
+		fleet.AWS: drivers.DriverEBS, fleet.GCP: drivers.DriverPD, fleet.Azure: drivers.DriverAzureDisk,
+	}[c.Spec().Provider]
+	if !has {
+		return nil
 	}
+	return c.Apply(ctx, fmt.Appendf(nil, installed, name))
+}
+
+// driverOf returns the driver of a cluster whose volumes are in the cloud.
+func driverOf(spec fleet.ClusterSpec, kept *fake.Cloud, server *ec2.Server) (driver.Options, error) {
+	if spec.Provider != fleet.AWS {
+		return driver.Options{}, fmt.Errorf("%w, and cluster %q is on %q", errNoDriver, spec.Name, spec.Provider)
+	}
+	account := Account().Account
+	return driver.Options{
+		Driver: csi.EBS(kept, server, account), Cloud: driver.EBS{Account: account, Region: spec.Region}, Zones: spec.Zones,
+	}, nil
+}
+
+// play lets a driver and its controllers work in a cluster until ctx is done. It counts starting down when they do.
+func play(ctx context.Context, c *fleet.Cluster, disks driver.Options, starting *atomic.Int32) error {
+	playing, err := driver.Play(ctx, c, disks, os.Stderr)
+	if err != nil {
+		return fmt.Errorf("starting the storage driver of %q: %w", c.Name(), err)
+	}
+	starting.Add(-1)
+	return playing.Run(ctx)
 }
 
 // all runs parts until the context ends or one of them does, which ends the others.
@@ -114,12 +132,25 @@ func all(ctx context.Context, parts []func(context.Context) error) error {
 	return errors.Join(failed...)
 }
 
+// front serves the API, and GET /readyz.
+type front struct {
+	api *ec2.Server
+	// starting counts the drivers that do not work yet.
+	starting atomic.Int32
+}
+
+func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	switch {
+	case r.URL.Path != "/readyz":
+		f.api.ServeHTTP(w, r)
+	case f.starting.Load() > 0:
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}
+}
+
 // serve serves until ctx is done.
 func serve(ctx context.Context, listener net.Listener, handler http.Handler) error {
-	paths := http.NewServeMux()
-	paths.HandleFunc("GET /readyz", func(http.ResponseWriter, *http.Request) {})
-	paths.Handle("/", handler)
-	server := &http.Server{Handler: paths, ReadTimeout: readTimeout}
+	server := &http.Server{Handler: handler, ReadTimeout: readTimeout}
 	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
 	defer stop()
 	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
