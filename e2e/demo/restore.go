@@ -142,8 +142,7 @@ func (d *demo) bringBack(ctx context.Context, progress io.Writer, backup string)
 		}
 	}
 	for _, v := range done.Status.Volumes {
-		_, _ = fmt.Fprintf(progress, "claim %s has the volume %s\n  which is %s in %s, made from %s\n",
-			v.Claim, v.PersistentVolume, v.Volume, v.Zone, v.Snapshot)
+		_, _ = fmt.Fprintf(progress, "claim %s has the volume %s, made by the driver from %s\n", v.Claim, v.PersistentVolume, v.Snapshot)
 	}
 	return nil
 }
