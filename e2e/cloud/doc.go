@@ -6,9 +6,9 @@
 // The hub runs in the test's process as in cmd/hub, with the adapters of the three
 // providers and the permissions that config/rbac ships, and nothing more. Its accounts
 // lead to the wire fakes of EC2, Compute Engine and Azure Resource Manager on this
-// machine, and of S3, Cloud Storage and Blob Storage; package e2e/fleet/csi plays the
-// drivers in the members, a kubelet here the pods of Jobs: dumps are files, which the
-// spoke's own code moves. The hub's waits are a
+// machine, and of S3, Cloud Storage and Blob Storage; the volumes of the members are
+// made by CSI drivers of e2e/fleet/csi/driver with the real controllers, and a kubelet here plays the pods of
+// Jobs: dumps are files, which the spoke's own code moves. The hub's waits are a
 // tenth of the real ones, which tests in their packages pin.
 //
 // # Non-goals

@@ -57,7 +57,7 @@ type ClusterSpec struct {
 	// until the cache has caught up with etcd. For tests that list often and watch little: a
 	// watch without the cache is one of etcd.
 	NoWatchCache bool `json:"noWatchCache,omitempty"`
-	// Driverless leaves claims and volumes to another storage driver: package csi's.
+	// Driverless leaves claims and volumes to another storage driver: that of package csi/driver.
 	Driverless bool `json:"driverless,omitempty"`
 	// JobsByHand leaves the pods of Jobs running, until a test ends them.
 	JobsByHand bool `json:"jobsByHand,omitempty"`

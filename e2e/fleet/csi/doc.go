@@ -1,30 +1,21 @@
-// Package csi simulates the storage driver of a cloud in a cluster of a fleet.
+// Package csi has what of a cloud's storage driver the real controllers do not bring to a cluster of a fleet.
 //
 // # Purpose
 //
-//   - EBS, PD and AzureDisk are the drivers of the three clouds: a claim becomes a volume
-//     in the provider's fake, and a PersistentVolume with the handle, the node affinity
-//     and the reclaim policy that the real driver writes.
-//   - SimulatedDriver makes volumes as soon as the volume controller asks for them, grows them,
-//     deletes those that are released and not to be kept, and attaches them to nodes.
-//   - Install leaves in the cluster what the installation of the driver does: its CSIDriver,
-//     its label on each node, and CSINodes.
+//   - EBS, PD and AzureDisk are the drivers of the three clouds: they make volumes in the provider's fake, with the handle
+//     that the real driver gives them. Package driver serves them to the real controllers.
+//   - Install leaves in the cluster what the installation of a driver does: its CSIDriver, its label on each node, and
+//     CSINodes.
+//   - SimulatedDriver attaches volumes to nodes and grows them, in place of external-attacher and external-resizer.
 //
-// The cluster must be Driverless, so that no other provisioner provides volumes:
-//
-//	driver := csi.EBS(fakeCloud, server, "123456789012")
-//	standIn, err := csi.New(ctx, member.AdminConfig(), driver)
-//	go standIn.Run(ctx)
+// Use package driver, whose Play does all of it.
 //
 // # Non-goals
 //
-// No data: a volume is a record in the fake. No VolumeSnapshots: package driver serves the same
-// drivers to the real controllers. No clones, and no nodes that start later than the driver.
+// No data: a volume is a record in the fake. No clones, and no nodes that start later than the driver.
 //
 // # Trade-offs
 //
-//   - Which volumes were made is identified by the name of the PersistentVolume alone,
-//     and the volume is created before it: a driver that is killed in between leaves one
-//     behind, which the real drivers do not.
-//   - Binding, the choice of a node and protection are left to the real controllers.
+// external-attacher and external-resizer would be two more processes beside each control plane, and no test asks what they
+// do on errors.
 package csi

@@ -26,9 +26,8 @@ type SimulatedDriver struct {
 	client client.Client
 }
 
-// New installs a driver in a cluster that an administrator's configuration leads to. It
-// works once Run runs.
-func New(ctx context.Context, admin *rest.Config, driver Driver) (*SimulatedDriver, error) {
+// New returns the SimulatedDriver of the cluster that an administrator's configuration leads to.
+func New(admin *rest.Config, driver Driver) (*SimulatedDriver, error) {
 	scheme := runtime.NewScheme()
 	if err := clientgoscheme.AddToScheme(scheme); err != nil {
 		return nil, fmt.Errorf("building the scheme: %w", err)
@@ -40,9 +39,6 @@ func New(ctx context.Context, admin *rest.Config, driver Driver) (*SimulatedDriv
 	})
 	if err != nil {
 		return nil, fmt.Errorf("making a manager: %w", err)
-	}
-	if err := Install(ctx, admin, driver); err != nil {
-		return nil, err
 	}
 	s := &SimulatedDriver{driver: driver, mgr: mgr, client: mgr.GetClient()}
 	return s, s.watch()

@@ -17,10 +17,6 @@ import (
 )
 
 const (
-	provisionerAnnotation = "volume.kubernetes.io/storage-provisioner"
-	provisionedAnnotation = "pv.kubernetes.io/provisioned-by"
-	nodeAnnotation        = "volume.kubernetes.io/selected-node"
-
 	conflictDelay = 100 * time.Millisecond
 	gib           = 1 << 30
 )

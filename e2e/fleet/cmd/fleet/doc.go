@@ -9,7 +9,7 @@
 // # Non-goals
 //
 // But for that, the fleet's shape is not configurable; package fleet is. A member without a
-// storage driver has no volumes until one runs: see package csi.
+// storage driver has no volumes until one runs: see package csi/driver.
 //
 // # Trade-offs
 //

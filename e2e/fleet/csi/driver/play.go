@@ -27,7 +27,7 @@ func Play(ctx context.Context, c *fleet.Cluster, o Options, progress io.Writer) 
 		return nil, errors.Join(err, d.Stop())
 	}
 	p := &Playing{driver: d, controllers: controllers}
-	if p.standIn, err = disks.New(ctx, c.AdminConfig(), o.Driver); err != nil {
+	if p.standIn, err = disks.New(c.AdminConfig(), o.Driver); err != nil {
 		return nil, errors.Join(err, p.stop(ctx))
 	}
 	return p, nil
