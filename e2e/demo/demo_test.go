@@ -17,7 +17,7 @@ import (
 const root = "../.."
 
 // TestDemo runs the demo as make demo does, and compares its output with the page for users. It fails
-// unless doctor finds nothing and plan answers, because the demo does.
+// unless doctor finds nothing and plan answers, because the demo does. Then it restores the backup, as make demo-restore does.
 func TestDemo(t *testing.T) {
 	dir := t.TempDir()
 	program := filepath.Join(dir, "program")
@@ -42,6 +42,12 @@ func TestDemo(t *testing.T) {
 	for _, want := range []string{"LoginNotConfigured", "\n$ kubectl shopfleet doctor\n", "\n$ kubectl shopfleet plan ", "\nThe demo took "} {
 		if !strings.Contains(out, want) {
 			t.Errorf("the demo does not print %q:\n%s", want, out)
+		}
+	}
+	restored := run(t, program, "--dir", dir, "restore")
+	for _, want := range []string{", made by the driver from snap-", "/" + shop + " Running, 4/4 clusters ready\n"} {
+		if !strings.Contains(restored, want) {
+			t.Errorf("the restore does not print %q:\n%s", want, restored)
 		}
 	}
 }
