@@ -24,10 +24,12 @@ const (
 	ExitOtherLogin = 21
 	// ExitVersion means that the server cannot use the files, which are of another version.
 	ExitVersion = 22
+	// ExitDamaged means that a checker of the engine has found damaged data.
+	ExitDamaged = 23
 )
 
 const (
-	// importSeconds bounds all attempts. A Restore gives its preparations six hours.
+	// importSeconds bounds all attempts, reading the data included. A Restore gives its preparations six hours.
 	importSeconds = 5*60*60 + 50*60
 	// importRetries is the number of attempts that may fail after the first.
 	importRetries = 3
@@ -51,6 +53,8 @@ type ImportSpec struct {
 	Zone string
 	// HasCredentials is true if the Secret with the credentials exists in the member.
 	HasCredentials bool
+	// Prove has the Job read all of the data. The termination message then names what it was read by.
+	Prove bool
 }
 
 // Import returns a Job whose pod is the first user of the volume. The volume is therefore made where the database can
@@ -80,11 +84,14 @@ func Import(i ImportSpec) (*batchv1.Job, error) {
 	container.Name = ImportContainer
 	container.Command = []string{"sh", "-c", importScript(i.Database.Engine), "import.sh"}
 	container.Env = append(container.Env, i.loginEnv()...)
+	if i.Prove {
+		container.Env = append(container.Env, corev1.EnvVar{Name: "PROVE", Value: "true"})
+	}
 	container.TerminationMessagePolicy = corev1.TerminationMessageFallbackToLogsOnError
 	labels := i.labels(map[string]string{v1.ComponentLabel: importComponent, v1.ManagedByLabel: v1.ManagedBy})
 	return i.of(labels, limits{
 		retries: importRetries, seconds: importSeconds,
-		final: []batchv1.PodFailurePolicyRule{final(ImportContainer, ExitNoData, ExitOtherLogin, ExitVersion)},
+		final: []batchv1.PodFailurePolicyRule{final(ImportContainer, ExitNoData, ExitOtherLogin, ExitVersion, ExitDamaged)},
 	}, pod, i.Database.Pods), nil
 }
 

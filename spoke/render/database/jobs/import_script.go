@@ -96,13 +96,14 @@ SELECT format(statement, subname) FROM pg_subscription, unnest(ARRAY[
   WHERE subdbid = (SELECT oid FROM pg_database WHERE datname = current_database()) ORDER BY subname, step \gexec
 SQL
 done </tmp/import_databases
-
+` + postgreSQLProof + `
 pg_ctl stop --pgdata="$PGDATA" --wait --timeout=86400 --mode=fast
+` + postgreSQLSums + `
 : >"$PGDATA` + database.RestoredSuffix + `"
 rm -f "$PGDATA.logins"
 sync
 echo "the data is that of a new timeline"
-`
+` + proven
 
 // mySQLImport starts the server without accounts, whose passwords are not known, and with the configuration of its
 // image. The binary log is on, as in the source: a server that crashed while it committed recovers from it.
@@ -115,7 +116,7 @@ socket=/tmp/import.sock
 # run runs SQL. Backslashes are what they look like.
 run() {
   { echo "SET SESSION sql_mode = CONCAT(@@sql_mode, ',NO_BACKSLASH_ESCAPES');" && cat; } |
-    mysql --protocol=socket --socket="$socket" --user=root --default-character-set=utf8mb4 --batch --skip-column-names
+    mysql --protocol=socket --socket="$socket" --user=root --default-character-set=utf8mb4 --batch --skip-column-names "$@"
 }
 quoted() { printf "'%s'" "$(printf '%s' "$1" | sed "s/'/''/g")"; }
 # ended ends the script with the log of a server that ended.
@@ -149,11 +150,11 @@ fi
 
 # The second statement is for servers that do not have the first.
 echo 'RESET REPLICA ALL;' | run 2>/dev/null || echo 'RESET SLAVE ALL;' | run
-
+` + mySQLProof + `
 mysqladmin --protocol=socket --socket="$socket" --user=root shutdown
 wait "$server" || ended
 : >"$data` + database.RestoredSuffix + `"
 rm -f "$data.logins"
 sync
 echo "the data is that of a new server"
-`
+` + proven
