@@ -155,10 +155,14 @@ type BackupStatus struct {
 	// +optional
 	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
 
-	// lastVerifiedTime is the time at which a database was last started from the backup and
-	// checked.
+	// lastVerifiedTime is the time at which the backup was last restored to be checked, and
+	// nothing was wrong.
 	// +optional
 	LastVerifiedTime *metav1.Time `json:"lastVerifiedTime,omitempty"`
+
+	// verified says what was checked at lastVerifiedTime.
+	// +optional
+	Verified *Verified `json:"verified,omitempty"`
 
 	// snapshots are the snapshots of the volumes, by claim. At most 16.
 	// +optional
@@ -268,4 +272,29 @@ type CloudSnapshot struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Message string `json:"message,omitempty"`
+}
+
+// Verified describes a check of a backup.
+type Verified struct {
+	// from is the place of what was restored.
+	// +optional
+	From VerifiedFrom `json:"from,omitempty,omitzero"`
+
+	// message says what the data was read by. At most 512 bytes.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	Message string `json:"message,omitempty"`
+}
+
+// VerifiedFrom is the place of what was restored to check a backup.
+type VerifiedFrom struct {
+	// region is the region of the snapshot, its copy or, for a dump, of the cluster.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	Region string `json:"region,omitempty"`
+
+	// cluster is the name of the MemberCluster in which it was restored.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	Cluster string `json:"cluster,omitempty"`
 }

@@ -188,10 +188,9 @@ type BackupPolicy struct {
 type VerifyPolicy struct {
 	// schedule is a cron expression, in the same form and time zone as that of backups. At
 	// each of its times the newest completed backup of each cluster is restored into the
-	// namespace shopfleet-verify of that cluster, the engine is started on it, and
-	// everything created for it is deleted. Members in mode Agent are skipped, because the
-	// hub may not start anything there. At most 128 characters. Absent: backups are not
-	// verified.
+	// namespace shopfleet-verify, from its copy where a member is in the region of the copy,
+	// all of its data is read, and everything created for it is deleted. In mode Agent dumps
+	// are skipped. At most 128 characters. Absent: backups are not verified.
 	// +optional
 	Schedule CronSchedule `json:"schedule,omitempty"`
 }

@@ -69,9 +69,10 @@ type RestoreSpec struct {
 	// +optional
 	Overwrite bool `json:"overwrite,omitempty"`
 
-	// verify restores into the namespace shopfleet-verify of the cluster, starts the engine
-	// there, records the result in the Backup, and deletes everything that it created. The
-	// application is not affected. The default is false.
+	// verify restores into the namespace shopfleet-verify of the cluster, has the engine recover
+	// the data of a snapshot and read all of it, or load a dump, records the result in the
+	// Backup, and deletes everything that it created. The application is not affected. The
+	// default is false.
 	// +optional
 	Verify bool `json:"verify,omitempty"`
 }

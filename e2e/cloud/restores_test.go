@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -129,7 +130,7 @@ func (s *suite) testRestoreElsewhere(t *testing.T) {
 	s.checkPod(t, second)
 }
 
-// testVerification restores the newest backup beside the database, and leaves nothing of that behind.
+// testVerification restores the newest backup beside the database, and one from its copy, and leaves nothing of that behind.
 func (s *suite) testVerification(t *testing.T) {
 	t.Helper()
 	s.each(t, func(t *testing.T, p *provider) {
@@ -144,6 +145,12 @@ func (s *suite) testVerification(t *testing.T) {
 		s.awaitUnclaimed(t, p, before)
 		s.checkPod(t, p.member)
 	})
+	p := s.aws()
+	r := s.restore(t, "proven-elsewhere", v1.RestoreSpec{
+		BackupRef: v1.ObjectReference{Name: "copied-" + p.account()}, ClusterRef: v1.ObjectReference{Name: second}, Verify: true,
+	})
+	s.awaitVerified(t, r, "Resolve", "Import", "Prove")
+	s.checkVerificationNamespace(t, second)
 }
 
 // awaitVerified waits until a backup was proven by these steps, and everything that took is gone.
@@ -161,8 +168,12 @@ func (s *suite) awaitVerified(t *testing.T, r *v1.Restore, steps ...string) {
 	if err := s.Hub.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: r.Spec.BackupRef.Name}, backup); err != nil {
 		t.Fatal(err)
 	}
-	if backup.Status.LastVerifiedTime == nil {
-		t.Error("the backup does not say that it was verified")
+	in := r.Spec.ClusterRef.Name
+	if in == "" {
+		in = backup.Spec.ClusterRef.Name
+	}
+	if v := backup.Status.Verified; backup.Status.LastVerifiedTime == nil || v == nil || v.From.Cluster != in || v.From.Region == "" {
+		t.Errorf("the backup was verified at %s: %+v, want in %s", backup.Status.LastVerifiedTime, v, in)
 	}
 }
 
@@ -206,10 +217,10 @@ func (s *suite) awaitUnclaimed(t *testing.T, p *provider, before []string) {
 	})
 }
 
-// checkVerificationNamespace checks that nothing is left of databases that were started to prove backups.
+// checkVerificationNamespace checks that nothing is left of what proves backups.
 func (s *suite) checkVerificationNamespace(t *testing.T, member string) {
 	t.Helper()
-	for _, list := range append(movers(), &appsv1.StatefulSetList{}) {
+	for _, list := range append(movers(), &appsv1.StatefulSetList{}, &batchv1.JobList{}) {
 		if err := s.Members[member].List(t.Context(), list, client.InNamespace(restore.VerificationNamespace)); err != nil {
 			t.Fatal(err)
 		}

@@ -61,7 +61,7 @@ func backupAlerts() []Entry {
 			listBackups, "Look up the condition Copied of the newest Backup, and the reason NotOffsite in this page."},
 		{"ShopfleetBackupOverdue", "A backup should have begun more than an hour ago. It has not failed: the schedule is not followed.",
 			describeApp, "Look up the reason of the condition BackupReady.\nIf that is True, the log of the hub says why no Backup is created: " + hubLog + "."},
-		{"ShopfleetBackupNotVerified", "The last backup that was restored for a test did not start, or none was for longer than spec.database.backup.verify.schedule allows.",
+		{"ShopfleetBackupNotVerified", "The last backup that was restored for a test did not start or is damaged, or none was for longer than spec.database.backup.verify.schedule allows.",
 			"kubectl get restores -n NAMESPACE -o wide", backupAgain + "\nLook up the reason of the newest failed Restore. Dumps can be verified only if they are in a bucket."},
 		{"ShopfleetCloudAccountErrors", "More than a quarter of the requests with a CloudAccount fail, for 15 minutes. The status 404 does not count.",
 			"kubectl get cloudaccount ACCOUNT -o wide", "Look up the reason of the CloudAccount.\nIf that is Ready, look up those of the newest failed Backups: kubectl get backups -A -o wide."},

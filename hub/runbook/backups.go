@@ -71,7 +71,7 @@ func backupFailures() []Entry {
 			"kubectl get ecommerceapp -n NAMESPACE", "Delete the Backup object, or create the application again."},
 		{v1.ReasonNoDatabase, "The application has no database, or is not placed in the cluster yet.",
 			describeApp, "Give the application spec.database, or place it in the cluster; a Restore goes on then."},
-		{v1.ReasonVerificationFailed, "The last backup that was restored for a test did not start. It may not be of use.",
+		{v1.ReasonVerificationFailed, "The last backup that was restored for a test did not start, or is damaged. It may not be of use.",
 			"kubectl get restores -n NAMESPACE -o wide", backupAgain + "\nLook up the reason in the message of the Restore; keep older Backups until one is verified."},
 	}
 }
@@ -79,7 +79,7 @@ func backupFailures() []Entry {
 // restores returns the reasons of a Restore.
 func restores() []Entry {
 	return []Entry{
-		{v1.ReasonVerifying, "A database starts on the restored data, for a test beside the application.", describeRestore, waitOn},
+		{v1.ReasonVerifying, "The restored data is read, for a test beside the application.", describeRestore, waitOn},
 		{v1.ReasonLoading, "A Job loads the dump into the database.", jobsInMember, waitOn},
 		{v1.ReasonStoppingApplication, "The hub stops what uses the database, so that only the restore writes.", statusApp, waitOn},
 		{v1.ReasonStoppingDatabase, "The hub stops the database, to replace its volumes.", statusApp, waitOn},

@@ -39,7 +39,7 @@ func memberConnection() []Entry {
 // memberIdentity returns the reasons about which cluster a member is.
 func memberIdentity() []Entry {
 	return []Entry{
-		{v1.ReasonVerified, "MemberCluster: the cluster is the one that was registered. CloudAccount: the provider accepts the credentials, or the hub can list the bucket. Restore with verification: the database started on the restored data.", "", ""},
+		{v1.ReasonVerified, "MemberCluster: the cluster is the one that was registered. CloudAccount: the provider accepts the credentials, or the hub can list the bucket. Restore with verification: the database started on the restored data, and all of it was read.", "", ""},
 		{v1.ReasonDuplicateCluster, "The same cluster is registered under two names. The older registration works; this one is not used.",
 			"kubectl get membercluster -o custom-columns=NAME:.metadata.name,UID:.status.clusterUID",
 			"Remove the name that you do not want: kubectl shopfleet unjoin MEMBER\nWhat runs in the cluster stays."},

@@ -47,8 +47,8 @@ must allow that with --overwrite: its data is replaced, and not retained.
 With --overwrite the command asks for a confirmation. Without a terminal it requires --yes.
 
 With --verify the Backup is restored into the namespace shopfleet-verify of the cluster,
-the engine is started there, and everything is deleted again. The EcommerceApp is not
-affected. The Backup then shows when it was verified.
+the engine recovers the data and reads all of it there, and everything is deleted again. The
+EcommerceApp is not affected. The Backup then shows when it was verified, and where.
 
 See where Backups are stored: kubectl shopfleet backup list -o wide`,
 		Example: `  kubectl shopfleet restore shop-eu-1-20261121-0200 --overwrite

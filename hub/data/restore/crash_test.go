@@ -47,7 +47,9 @@ type crashes struct {
 func (c *crashes) all(t *testing.T) {
 	c.createSecrets(t, c, backupenv.Shop, "")
 	c.createBackup(t, backupName, backupenv.Shop, v1.EnginePostgreSQL)
-	c.JobExit = func(*testing.T, *batchv1.Job) backupenv.Exit { return backupenv.Exit{Container: jobs.ImportContainer} }
+	c.JobExit = func(*testing.T, *batchv1.Job) backupenv.Exit {
+		return backupenv.Exit{Container: jobs.ImportContainer, Message: "pg_amcheck"}
+	}
 	t.Cleanup(func() { c.JobExit = nil })
 	c.RunMember(t)
 	t.Run("in place", c.inPlace)
@@ -59,7 +61,7 @@ func (c *crashes) all(t *testing.T) {
 // inPlace checks that the volume of a claim is replaced and kept, and that the database starts.
 func (c *crashes) inPlace(t *testing.T) {
 	c.eachCrash(t, strategy{
-		target: c.Env, kept: 1, jobs: 1, spec: func(s *v1.RestoreSpec) { s.Overwrite = true },
+		target: c.Env, kept: 1, spec: func(s *v1.RestoreSpec) { s.Overwrite = true },
 		prepare: func(*testing.T) {}, // What is there is replaced.
 		complete: func(t *testing.T, r *v1.Restore) {
 			t.Helper()
@@ -82,7 +84,7 @@ func (c *crashes) inPlace(t *testing.T) {
 func (c *crashes) elsewhere(t *testing.T) {
 	c.StartOther(t)
 	c.eachCrash(t, strategy{
-		target: c.Other, kept: 1, jobs: 1, spec: func(s *v1.RestoreSpec) { s.ClusterRef.Name = backupenv.Other },
+		target: c.Other, kept: 1, spec: func(s *v1.RestoreSpec) { s.ClusterRef.Name = backupenv.Other },
 		complete: func(t *testing.T, r *v1.Restore) {
 			t.Helper()
 			c.bound(t, c.Other, r)
@@ -95,7 +97,7 @@ func (c *crashes) elsewhere(t *testing.T) {
 	})
 }
 
-// verification checks that nothing is left of the database that verified the backup.
+// verification checks that nothing is left of what the backup was verified with.
 func (c *crashes) verification(t *testing.T) {
 	c.eachCrash(t, strategy{
 		target: c.Env, spec: func(s *v1.RestoreSpec) { s.Verify = true },
@@ -112,10 +114,14 @@ func (c *crashes) verification(t *testing.T) {
 			if at := c.Backup(t, backupName).Status.LastVerifiedTime; at == nil || at.Time.Before(r.Status.StartTime.Time) {
 				t.Errorf("the Backup was last verified at %s", at)
 			}
+			want := &v1.Verified{From: v1.VerifiedFrom{Region: backupenv.Region, Cluster: backupenv.Member}, Message: "postgresql 15.4 has recovered the data, and all of it was read by pg_amcheck"}
+			if diff := cmp.Diff(want, c.Backup(t, backupName).Status.Verified); diff != "" || r.Status.Message != want.Message {
+				t.Errorf("%s (-want +got):\n%s", r.Status.Message, diff)
+			}
 		},
 		ended: func(t *testing.T) {
 			t.Helper()
-			for _, list := range []client.ObjectList{&appsv1.StatefulSetList{}, &corev1.PersistentVolumeClaimList{}, &corev1.SecretList{}, &corev1.ServiceList{}} {
+			for _, list := range []client.ObjectList{&batchv1.JobList{}, &appsv1.StatefulSetList{}, &corev1.PersistentVolumeClaimList{}, &corev1.SecretList{}, &corev1.ServiceList{}} {
 				if err := c.List(t.Context(), list, client.InNamespace(VerificationNamespace)); err != nil {
 					t.Fatal(err)
 				}
@@ -131,8 +137,8 @@ func (c *crashes) verification(t *testing.T) {
 type strategy struct {
 	target client.Client
 	spec   func(*v1.RestoreSpec)
-	// kept is how many volumes a Restore leaves, and jobs how many Jobs it makes.
-	kept, jobs int
+	// kept is how many volumes a Restore leaves.
+	kept int
 	// prepare deletes what is in the way, or has what a case that fails leaves deleted.
 	prepare func(*testing.T)
 	// complete checks a Restore that is complete, ended what one leaves that is complete or
@@ -179,7 +185,7 @@ func (c *crashes) eachCrash(t *testing.T, s strategy) {
 func (c *crashes) checkComplete(t *testing.T, s strategy, key client.ObjectKey, sent []string) {
 	t.Helper()
 	for request, want := range map[string]int{
-		createContent: 1, createSnapshot: 1, createClaim: 1 + s.jobs, createJob: s.jobs, "create persistentvolumes": 0,
+		createContent: 1, createSnapshot: 1, createClaim: 1 + s.kept, createJob: 1, "create persistentvolumes": 0,
 	} {
 		if n := backupenv.Count(sent, request); n != want {
 			t.Errorf("%d of %d %s: %q", n, want, request, sent)

@@ -218,7 +218,7 @@ func TestWhatADumpIsProvenWith(t *testing.T) {
 	db.Storage, db.CredentialsSecretRef = "20Gi", &v1.LocalSecretReference{Name: "ours"}
 	w.targetFacts = &targetFacts{class: storageClass{name: "fast"}}
 	d := w.verification()
-	if d.credentials.Name != "" || d.storage.String() != "20Gi" || d.storageClass == nil || *d.storageClass != "fast" {
+	if d.theirs != "" || d.storage.String() != "20Gi" || d.storageClass == nil || *d.storageClass != "fast" {
 		t.Errorf("%+v", d)
 	}
 	if s := d.spec(); s.CredentialsSecret != "" || s.Username == "" || s.Owner.Namespace != VerificationNamespace {
@@ -296,16 +296,37 @@ func TestWhatABackupIsProvenWith(t *testing.T) {
 	w := situation()
 	db := w.app.Spec.Database
 	db.Image, db.CredentialsSecretRef = "registry.example.com/postgres:mine", &v1.LocalSecretReference{Name: "ours"}
-	if d := w.verification(); d.image != "" || d.version != "13.4" || d.credentials.Name != "ours" {
+	if d := w.verification(); d.image != "" || d.version != "13.4" || d.theirs != "shop-database-credentials" {
 		t.Errorf("of another version: %+v", d)
 	}
 	db.Version = "13.4"
 	if d := w.verification(); d.image != db.Image {
 		t.Errorf("of the same version: %+v", d)
 	}
+	db.CredentialsSecretRef = nil
+	if d := w.verification(); d.theirs != "" {
+		t.Errorf("with names that are known: %+v", d)
+	}
 	w.app = nil
-	if d := w.verification(); d.credentials.Name != "shop-database-credentials" || d.image != "" {
+	if d := w.verification(); d.theirs == "" || d.image != "" {
 		t.Errorf("without an application: %+v", d)
+	}
+}
+
+// TestAVerificationReadsEverything checks that the Job of a verification proves data, beside the application, and that of another
+// Restore does not.
+func TestAVerificationReadsEverything(t *testing.T) {
+	t.Parallel()
+	for _, verify := range []bool{true, false} {
+		w := situation()
+		w.restore.Spec.Verify, w.targetFacts, w.app.Spec.Database.Storage = verify, &targetFacts{}, "1Gi"
+		got, err := w.target(&v1.RestoredVolume{Claim: "data-0"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.Prove != verify || (got.Namespace == VerificationNamespace) != verify || (got.Database.Version == w.backup.Status.Version) != verify {
+			t.Errorf("verifying is %v, and the Job is %+v", verify, got)
+		}
 	}
 }
 

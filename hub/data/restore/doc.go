@@ -21,8 +21,8 @@
 //     a PersistentVolume.
 //   - logical: a dump is loaded in a cluster of any provider, from the claim that it was made on, or
 //     from the bucket. Meanwhile the database runs, and everything that uses it is stopped.
-//   - verification: a database starts in the namespace shopfleet-verify, on an imported volume or empty
-//     for a dump, and is deleted afterwards with its claim and its volume.
+//   - verification: in the namespace shopfleet-verify the Job of an imported volume reads all of the data, or an empty
+//     database loads a dump. It is deleted afterwards with its claim and its volume.
 //
 // Steps before Retire can be undone. From its beginning on a Restore is seen through: without its claim the
 // database would start empty. The status records what is replaced before it is deleted. An annotation on the
@@ -33,7 +33,7 @@
 //
 // The controller requests nothing from a cloud: the driver decides on zone, tags, group and key of a volume.
 // In a member it deletes what it created, except namespaces, and the claims that it replaces, whose volumes
-// stay. In Backups it writes the time of their verification only. It copies no Secrets.
+// stay. In Backups it writes what their verification found only. It copies no Secrets.
 //
 // # Trade-offs
 //

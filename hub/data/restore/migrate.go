@@ -15,12 +15,14 @@ import (
 // staticVolume begins the names of PersistentVolumes that hubs made which asked the cloud for volumes themselves.
 const staticVolume = "shopfleet-"
 
+// isStatic reports whether a hub before this one made a volume.
+func isStatic(v v1.RestoredVolume) bool { return strings.HasPrefix(v.PersistentVolume, staticVolume) }
+
 // migrate brings the status of a Restore of snapshots, which a hub before this one began, to the steps of today. Where a claim
 // may have been deleted it goes on at Bind, on the volume that was made. Where none was, it is taken back: the result says so.
 func migrate(r *v1.Restore, now time.Time) steps.Result {
 	s := &r.Status
-	static := func(v v1.RestoredVolume) bool { return strings.HasPrefix(v.PersistentVolume, staticVolume) }
-	if s.Dump != nil || !slices.ContainsFunc(s.Volumes, static) || steps.Begun(s.Steps, stepRetire) {
+	if s.Dump != nil || !slices.ContainsFunc(s.Volumes, isStatic) || steps.Begun(s.Steps, stepRetire) {
 		return steps.Result{}
 	}
 	replacing := slices.ContainsFunc(s.Volumes, func(v v1.RestoredVolume) bool {

@@ -25,7 +25,7 @@ const (
 	passTimeout = 2 * time.Minute
 	// memberDelay is the time between two looks at what goes on in the member.
 	memberDelay = 2 * time.Second
-	// preparationLimit bounds the time of a Restore before it has replaced anything, or before a Job
+	// preparationLimit bounds the time of a verification, and of a Restore before it has replaced anything, or before a Job
 	// has a dump to load.
 	preparationLimit = 6 * time.Hour
 	// loadLimit bounds the time until a dump is loaded, but for that of a Job, which has a limit of its own.
@@ -54,6 +54,8 @@ type work struct {
 	targetFacts *targetFacts
 	// stalls is true if the Restore cannot go on, and not be taken back by itself.
 	stalls bool
+	// proof says what a verification has found.
+	proof string
 }
 
 // Reconcile runs one pass over a Restore.
@@ -134,10 +136,8 @@ func (w *work) limited(result steps.Result) steps.Result {
 func (w *work) timeLimit() time.Duration {
 	d := w.restore.Status.Dump
 	switch {
-	case w.restore.Spec.Verify && w.isDump():
-		return preparationLimit
 	case w.restore.Spec.Verify:
-		return verifyLimit
+		return preparationLimit
 	case w.replaced(), d != nil && (d.Loaded || d.Job != "" && d.RequestTime == nil):
 		return 0
 	case w.loading():

@@ -35,7 +35,7 @@ func (w *work) chooseSnapshots(ctx context.Context) steps.Result {
 		if id == "" {
 			return noneIn(w.member.Status.Region, w.backup, snapshot)
 		}
-		name := w.claimName(snapshot.Claim)
+		name := snapshot.Claim
 		if live := w.targetFacts.claims[name]; live != nil && !w.restore.Spec.Overwrite && !w.restore.Spec.Verify {
 			return steps.Fail(v1.ReasonVolumeInUse, "the database has the claim %s in %s: give spec.overwrite: true to put the restored volume in its place",
 				name, w.member.Name)

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -85,10 +84,18 @@ func (w *work) importVolume(ctx context.Context, v *v1.RestoredVolume) (steps.Re
 		return steps.Result{}, err
 	}
 	if w.restore.Spec.Verify {
-		v.State = v1.RestoredVolumeReady // The database that it is verified with has the driver make it.
+		v.State = v1.RestoredVolumeReady // The pod of the Job that proves it has the driver make it.
 		return steps.Result{}, nil
 	}
-	return w.importJob(ctx, v, claim)
+	_, result, err := w.importJob(ctx, v)
+	if result.Stops() || err != nil {
+		return result, err
+	}
+	if claim.Spec.VolumeName == "" {
+		return steps.RetryAfter(memberDelay, v1.ReasonCreatingVolumes, "waiting for the claim %s in %s to be bound", claim.Name, w.member.Name), nil
+	}
+	v.PersistentVolume, v.State = claim.Spec.VolumeName, v1.RestoredVolumeReady
+	return steps.Result{}, nil
 }
 
 // ensure reads an object, or creates it.
@@ -130,37 +137,38 @@ func (w *work) snapshotReady(v *v1.RestoredVolume, content, snapshot *unstructur
 	return steps.RetryAfter(memberDelay, v1.ReasonCreatingVolumes, "%s", message)
 }
 
-// importJob runs the Job that uses the claim first, and reads what volume that got.
-func (w *work) importJob(ctx context.Context, v *v1.RestoredVolume, claim *corev1.PersistentVolumeClaim) (steps.Result, error) {
+// importJob runs the Job that uses the claim first. The zero Result means that it has succeeded.
+func (w *work) importJob(ctx context.Context, v *v1.RestoredVolume) (memberjob.Outcome, steps.Result, error) {
 	spec, err := w.target(v)
 	if err != nil {
-		return steps.Fail(v1.ReasonInvalidSpec, "the database in %s: %v", w.member.Name, err), nil
+		return memberjob.Outcome{}, steps.Fail(v1.ReasonInvalidSpec, "the database in %s: %v", w.member.Name, err), nil
 	}
 	job, err := jobs.Import(spec)
 	if err != nil {
-		return steps.Fail(v1.ReasonInvalidSpec, "the database in %s: %v", w.member.Name, err), nil
+		return memberjob.Outcome{}, steps.Fail(v1.ReasonInvalidSpec, "the database in %s: %v", w.member.Name, err), nil
 	}
 	if err := w.ensure(ctx, job); err != nil {
-		return steps.Result{}, err
+		return memberjob.Outcome{}, steps.Result{}, err
 	}
 	outcome, err := memberjob.ReadResult(ctx, w.reader(), job)
-	if err != nil {
-		return steps.Result{}, err
-	}
 	switch {
+	case err != nil:
+		return outcome, steps.Result{}, err
 	case outcome.Ended && !outcome.Succeeded:
-		return w.notImported(outcome), nil
+		return outcome, w.notImported(outcome), nil
 	case !outcome.Ended:
-		result := steps.RetryAfter(memberDelay, v1.ReasonCreatingVolumes, "the Job %s in %s looks at the data", job.Name, w.member.Name)
+		reason := v1.ReasonCreatingVolumes
+		if spec.Prove {
+			reason = v1.ReasonVerifying
+		}
+		result := steps.RetryAfter(memberDelay, reason, "the Job %s in %s looks at the data", job.Name, w.member.Name)
 		if outcome.Why != "" {
 			result.Message += ": " + outcome.Why
 		}
-		return result, nil
-	case claim.Spec.VolumeName == "":
-		return steps.RetryAfter(memberDelay, v1.ReasonCreatingVolumes, "waiting for the claim %s in %s to be bound", claim.Name, w.member.Name), nil
+		return outcome, result, nil
+	default:
+		return outcome, steps.Result{}, nil
 	}
-	v.PersistentVolume, v.State = claim.Spec.VolumeName, v1.RestoredVolumeReady
-	return steps.Result{}, nil
 }
 
 // notImported returns the result of a Job that failed for good.
@@ -176,6 +184,8 @@ func (w *work) notImported(o memberjob.Outcome) steps.Result {
 		return steps.Fail(v1.ReasonCredentialsMissing, "the data is not that of the database in %s: %s", w.member.Name, said)
 	case jobs.ExitVersion:
 		return steps.Fail(v1.ReasonEngineMismatch, "the database in %s cannot read the data: %s", w.member.Name, said)
+	case jobs.ExitDamaged:
+		return steps.Fail(v1.ReasonVerificationFailed, "the volume that %s made of the snapshot: %s", w.member.Name, said)
 	default:
 		return steps.Fail(v1.ReasonSnapshotFailed, "the data could not be opened in %s: %s", w.member.Name, said)
 	}
@@ -186,7 +196,11 @@ func (w *work) target(v *v1.RestoredVolume) (jobs.ImportSpec, error) {
 	i := w.importOf(v)
 	spec := jobs.ImportSpec{
 		Job:   jobs.Job{Namespace: i.namespace, Name: i.name, Labels: i.labels()},
-		Claim: i.name, Zone: w.restore.Spec.Zone,
+		Claim: i.name, Zone: w.restore.Spec.Zone, Prove: w.restore.Spec.Verify,
+	}
+	if spec.Prove {
+		spec.Database = w.verification().spec()
+		return spec, nil
 	}
 	var err error
 	// An application that is there has its credentials.
@@ -226,7 +240,7 @@ func (w *work) deleteImport(ctx context.Context, i volumeImport) (gone bool, err
 	if err := w.deleteJob(ctx, i); err != nil {
 		return false, err
 	}
-	gone, err = w.cleaner().claim(ctx, client.ObjectKey{Namespace: i.namespace, Name: i.claimName()})
+	gone, err = w.cleaner().claim(ctx, client.ObjectKey{Namespace: i.namespace, Name: i.name})
 	if err != nil || !gone {
 		return false, err
 	}
@@ -235,9 +249,6 @@ func (w *work) deleteImport(ctx context.Context, i volumeImport) (gone bool, err
 
 // deleteJob deletes the Job of an import.
 func (w *work) deleteJob(ctx context.Context, i volumeImport) error {
-	if i.verify {
-		return nil
-	}
 	job := &batchv1.Job{}
 	err := w.reader().Get(ctx, client.ObjectKey{Namespace: i.namespace, Name: i.name}, job)
 	if err != nil {

@@ -29,10 +29,6 @@ type volumeImport struct {
 	restore string
 	// driver and handle identify the snapshot, class the storage class of the claim.
 	driver, handle, class string
-	// verify is true for a volume of a verification, whose claim has the name verification from the beginning: no Job
-	// looks at the data before the database does.
-	verify       bool
-	verification string
 }
 
 // importOf returns the import of a volume.
@@ -41,20 +37,11 @@ func (w *work) importOf(v *v1.RestoredVolume) volumeImport {
 	return volumeImport{
 		namespace: w.namespace(), name: objectparts.Name(w.backup.Spec.AppRef.Name, "-import-"+unique, objectparts.MaxName),
 		restore: w.restore.Name, driver: w.targetFacts.class.driver, handle: v.Snapshot, class: w.targetFacts.class.name,
-		verify: w.restore.Spec.Verify, verification: v.Claim,
 	}
 }
 
 func (i volumeImport) labels() map[string]string {
 	return map[string]string{v1.RestoreLabel: objectparts.LabelValue(i.restore), v1.ManagedByLabel: v1.ManagedBy}
-}
-
-// claimName returns the name of the claim that is made from the snapshot.
-func (i volumeImport) claimName() string {
-	if i.verify {
-		return i.verification
-	}
-	return i.name
 }
 
 // content returns the VolumeSnapshotContent. Its policy is Retain: the snapshot in the cloud belongs to the Backup.
@@ -86,7 +73,7 @@ func (i volumeImport) object(kind string, spec map[string]any) *unstructured.Uns
 func (i volumeImport) claim(size resource.Quantity) *corev1.PersistentVolumeClaim {
 	return &corev1.PersistentVolumeClaim{
 		TypeMeta:   objectparts.Type("v1", "PersistentVolumeClaim"),
-		ObjectMeta: metav1.ObjectMeta{Namespace: i.namespace, Name: i.claimName(), Labels: i.labels()},
+		ObjectMeta: metav1.ObjectMeta{Namespace: i.namespace, Name: i.name, Labels: i.labels()},
 		Spec: corev1.PersistentVolumeClaimSpec{
 			AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}, StorageClassName: &i.class,
 			Resources:  corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: size}},

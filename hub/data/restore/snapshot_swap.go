@@ -143,7 +143,7 @@ func (w *work) free(ctx context.Context, i volumeImport, pv *corev1.PersistentVo
 	if err := w.deleteJob(ctx, i); err != nil { // A claim stays for as long as a pod names it.
 		return false, err
 	}
-	live, err := w.readClaim(ctx, w.reader(), i.claimName())
+	live, err := w.readClaim(ctx, w.reader(), i.name)
 	if live == nil || err != nil {
 		return err == nil, err
 	}

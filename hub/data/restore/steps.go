@@ -22,7 +22,7 @@ func (w *work) steps() []steps.Step {
 	case w.isDump() && verify:
 		return []steps.Step{
 			{Name: "Resolve", Run: steps.Then(inMember(w.findTarget), w.chooseDump)},
-			{Name: "Load", Run: w.loadVerification}, {Name: "Prove", Run: inMember(w.verify)},
+			{Name: "Load", Run: w.loadVerification}, {Name: "Prove", Run: inMember(w.proveDump)},
 		}
 	case w.isDump():
 		return []steps.Step{{Name: "Resolve", Run: inMember(w.findTarget)}, {Name: "Load", Run: w.loadDump}}
@@ -30,7 +30,7 @@ func (w *work) steps() []steps.Step {
 		return []steps.Step{
 			{Name: "Resolve", Run: inMember(w.chooseSnapshots), Once: true},
 			{Name: stepImport, Run: inMember(w.importVolumes), Undo: w.undoImport, Once: true},
-			{Name: "Prove", Run: inMember(w.verify), Undo: w.removeVerification},
+			{Name: "Prove", Run: inMember(w.proveSnapshot)},
 		}
 	default:
 		return []steps.Step{

@@ -84,7 +84,7 @@ func (w *work) readTarget(ctx context.Context) (*targetFacts, error) {
 		return found, nil
 	}
 	for i := range w.backup.Status.Snapshots {
-		name := w.claimName(w.backup.Status.Snapshots[i].Claim)
+		name := w.backup.Status.Snapshots[i].Claim
 		c, err := w.readClaim(ctx, reader, name)
 		if err != nil {
 			return nil, err

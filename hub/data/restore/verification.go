@@ -5,12 +5,10 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"time"
+	"slices"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
@@ -18,9 +16,6 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/render"
 	"github.com/shopfleet/shopfleet/spoke/runtime/retry"
 )
-
-// verifyLimit bounds the verification of a snapshot; a dump, which is downloaded, has preparationLimit.
-const verifyLimit = time.Hour
 
 // namespace returns the namespace for the claims.
 func (w *work) namespace() string {
@@ -30,23 +25,15 @@ func (w *work) namespace() string {
 	return w.restore.Namespace
 }
 
-// claimName returns the name of the claim that a claim of the backup is restored to.
-func (w *work) claimName(of string) string {
-	if w.restore.Spec.Verify {
-		return w.verification().claim()
-	}
-	return of
-}
-
 // verification returns the database that verifies a backup. It uses the application's image if the
 // application still has the version of the backup, and the resources and nodes of the application's
-// database. For a dump, it starts empty and has its own credentials.
+// database. For a dump it starts empty; of data of a snapshot the names of its user and database are known unless a user has
+// made the credentials.
 func (w *work) verification() verificationDatabase {
 	sum := sha256.Sum256([]byte(w.restore.UID))
 	d := verificationDatabase{
 		name: "v-" + hex.EncodeToString(sum[:8]), engine: w.backup.Status.Engine, version: w.backup.Status.Version,
-		credentials: client.ObjectKey{Namespace: w.restore.Namespace, Name: render.DatabaseCredentials(w.backup.Spec.AppRef.Name)},
-		storage:     resource.MustParse("1Gi"), // The claim exists already, so that this has no effect.
+		storage: resource.MustParse("1Gi"), // The claim of a snapshot exists already, so that this has no effect.
 	}
 	db := w.database()
 	if db != nil && db.Version == d.version {
@@ -58,13 +45,12 @@ func (w *work) verification() verificationDatabase {
 	}
 	switch {
 	case w.isDump():
-		d.credentials = client.ObjectKey{}
 		d.storage = *resource.NewQuantity(verificationSize(db, &w.backup.Status), resource.BinarySI)
 		if w.targetFacts != nil && w.targetFacts.class.name != "" {
 			d.storageClass = &w.targetFacts.class.name
 		}
-	case db != nil && db.CredentialsSecretRef != nil:
-		d.credentials.Name = db.CredentialsSecretRef.Name
+	case db == nil || db.CredentialsSecretRef != nil:
+		d.theirs = render.DatabaseCredentials(w.backup.Spec.AppRef.Name)
 	}
 	return d
 }
@@ -83,8 +69,8 @@ func settingsBeside(of v1.PodSettings) v1.PodSettings {
 // canVerify reports whether a backup can be proven in the member.
 func (w *work) canVerify() steps.Result {
 	switch {
-	case w.member.Spec.Mode == v1.ModeAgent:
-		return steps.Fail(v1.ReasonForbidden, "in members of mode Agent the hub may start no database: verify in one of mode Agentless")
+	case w.isDump() && w.member.Spec.Mode == v1.ModeAgent:
+		return steps.Fail(v1.ReasonForbidden, "in members of mode Agent the hub may start no database to load a dump into: verify in one of mode Agentless")
 	case w.isDump():
 		return steps.Result{}
 	case len(w.backup.Status.Snapshots) != 1:
@@ -94,17 +80,43 @@ func (w *work) canVerify() steps.Result {
 	}
 }
 
-// verify starts the database and, when it serves, marks the Backup as verified. That shows that the engine
-// starts, recovers by its log and serves; a damaged page that is not read is not found. A dump is read to
+// proveDump starts a database on a dump that was loaded and, when it serves, marks the Backup as verified. The dump was read to
 // its end, and its checksum compared.
-func (w *work) verify(ctx context.Context) steps.Result {
+func (w *work) proveDump(ctx context.Context) steps.Result {
 	if result := w.startVerification(ctx); result.Stops() {
 		return result
 	}
+	return w.verified(ctx, fmt.Sprintf("%s %s has started on the restored data and serves", w.backup.Status.Engine, w.backup.Status.Version))
+}
+
+// proveSnapshot has a Job read all of the data of a volume, and then marks the Backup as verified.
+func (w *work) proveSnapshot(ctx context.Context) steps.Result {
+	member, cancel := context.WithTimeout(ctx, memberTimeout)
+	defer cancel()
+	for i := range w.restore.Status.Volumes {
+		outcome, result, err := w.importJob(member, &w.restore.Status.Volumes[i])
+		if err != nil {
+			return steps.FromMember(err, w.member.Name, "create Jobs")
+		}
+		if result.Stops() {
+			return result
+		}
+		if w.proof != "" {
+			w.proof += ", "
+		}
+		w.proof += outcome.Message
+	}
+	return w.verified(ctx, fmt.Sprintf("%s %s has recovered the data, and all of it was read by %s", w.backup.Status.Engine, w.backup.Status.Version, w.proof))
+}
+
+// verified marks the Backup as verified.
+func (w *work) verified(ctx context.Context, how string) steps.Result {
+	w.proof = how
 	before := w.backup.DeepCopy()
 	w.backup.Status.LastVerifiedTime = v1.Seconds(w.now)
+	w.backup.Status.Verified = &v1.Verified{From: v1.VerifiedFrom{Region: w.member.Status.Region, Cluster: w.member.Name}, Message: how}
 	if err := w.client.Status().Patch(ctx, w.backup, retry.MergeFromLocked(before)); err != nil {
-		return steps.RetryAfter(memberDelay, v1.ReasonVerifying, "the database has started; recording that on the Backup")
+		return steps.RetryAfter(memberDelay, v1.ReasonVerifying, "the backup is verified; recording that on the Backup")
 	}
 	return steps.Result{}
 }
@@ -115,8 +127,6 @@ func (w *work) startVerification(ctx context.Context) steps.Result {
 	defer cancel()
 	ready, err := w.verification().start(ctx, w.targetFacts.cluster)
 	switch {
-	case apierrors.IsNotFound(err):
-		return steps.RetryAfter(steps.Member, v1.ReasonCredentialsMissing, "%s does not have the Secret with the credentials of the application's database", w.member.Name)
 	case err != nil:
 		return w.memberError(err)
 	case !ready:
@@ -136,7 +146,7 @@ func (w *work) concludeVerification(result steps.Result) {
 	case !result.Stops():
 		s.Phase, s.CompletionTime = v1.RestoreCleaningUp, nil
 		ready := meta.FindStatusCondition(s.Conditions, v1.ConditionReady)
-		ready.Reason, ready.Message = v1.ReasonVerified, fmt.Sprintf("%s %s has started on the restored data and serves", w.backup.Status.Engine, w.backup.Status.Version)
+		ready.Reason, ready.Message = v1.ReasonVerified, w.proof
 		s.Message = ready.Message
 	}
 }
@@ -179,7 +189,7 @@ func (w *work) undoVerification(ctx context.Context) (steps.Result, error) {
 	if w.targetFacts == nil {
 		return steps.Result{}, nil // The member or the backup is no more.
 	}
-	if w.isDump() {
+	if w.isDump() || slices.ContainsFunc(w.restore.Status.Volumes, isStatic) {
 		return w.removeVerification(ctx)
 	}
 	return steps.Unwind(ctx, w.steps(), w.restore.Status.Steps)

@@ -41,9 +41,9 @@ type verificationDatabase struct {
 	resources v1.Resources
 	pods      v1.PodSettings
 	userIDs   v1.PodUserIDs
-	// credentials is the Secret with the application's credentials, which the database
-	// is asked with whether it serves. Zero: the database is empty, and gets its own.
-	credentials client.ObjectKey
+	// theirs names the Secret of the application's credentials if the names of the user and the database in it are not
+	// known. Nothing reads it here.
+	theirs string
 }
 
 // spec returns the spec to render the database from.
@@ -53,10 +53,7 @@ func (d verificationDatabase) spec() database.Spec {
 		Suffix: "-database", Field: "the backup",
 		Engine: d.engine, Version: d.version, Image: d.image, Registry: d.registry, Replicas: 1, Storage: d.storage, StorageClass: d.storageClass,
 		Resources: d.resources, Pods: d.pods, UserIDs: d.userIDs,
-		DatabaseName: generatedName, Username: generatedName, Disposable: true,
-	}
-	if d.credentials.Name != "" {
-		spec.CredentialsSecret = d.name + "-credentials"
+		DatabaseName: generatedName, Username: generatedName, CredentialsSecret: d.theirs, Disposable: true,
 	}
 	return spec
 }
@@ -70,13 +67,6 @@ func (d verificationDatabase) start(ctx context.Context, member cluster.Cluster)
 	objects, err := d.objects()
 	if err != nil {
 		return false, err
-	}
-	if d.credentials.Name != "" {
-		secret, err := d.secret(ctx, member)
-		if err != nil {
-			return false, err
-		}
-		objects = append([]component.Object{{Resource: secret}}, objects...)
 	}
 	if err := d.makeNamespace(ctx, member); err != nil {
 		return false, err
@@ -116,10 +106,8 @@ func (d verificationDatabase) remove(ctx context.Context, member cluster.Cluster
 	if err != nil {
 		return false, err
 	}
-	var all []client.Object
-	if name := d.spec().CredentialsSecret; name != "" {
-		all = append(all, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: VerificationNamespace, Name: name}})
-	}
+	// An earlier version made a copy of the application's credentials.
+	all := []client.Object{&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: VerificationNamespace, Name: d.name + "-credentials"}}}
 	for _, o := range objects {
 		if resource, ok := o.Resource.DeepCopyObject().(client.Object); ok {
 			all = append(all, resource)
@@ -162,25 +150,6 @@ func (d verificationDatabase) objects() ([]component.Object, error) {
 		return nil, fmt.Errorf("rendering a database to verify the backup: %w", err)
 	}
 	return rendered.Objects, nil
-}
-
-// secret returns a copy of the application's credentials for the database.
-func (d verificationDatabase) secret(ctx context.Context, member cluster.Cluster) (*corev1.Secret, error) {
-	theirs := &corev1.Secret{}
-	if err := member.GetAPIReader().Get(ctx, d.credentials, theirs); err != nil {
-		return nil, fmt.Errorf("getting the application's credentials: %w", err)
-	}
-	copied := &corev1.Secret{
-		TypeMeta: objectparts.Type("v1", "Secret"),
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: VerificationNamespace, Name: d.spec().CredentialsSecret, Labels: map[string]string{v1.ManagedByLabel: v1.ManagedBy},
-		},
-		Data: map[string][]byte{},
-	}
-	for _, key := range []string{database.UsernameKey, database.PasswordKey, database.DatabaseKey} {
-		copied.Data[key] = theirs.Data[key]
-	}
-	return copied, nil
 }
 
 func managed(live component.Resource) bool {
