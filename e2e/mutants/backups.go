@@ -58,8 +58,18 @@ func ofLoss() []Mutant {
 		},
 		{
 			"verified-in-vain", "a Backup is verified that cannot be restored",
-			backupScheduler + "/verify.go", "good.Spec.Method != v1.BackupDump && !csi.HasSnapshots", "good.Spec.Method == v1.BackupDump && !csi.HasSnapshots",
+			backupScheduler + "/verify.go", "		return csi.HasSnapshots(member)\n", "		return csi.HasSnapshots(member) || member.Name != \"-\"\n",
 			backupScheduler, "TestWithoutSnapshotKinds",
+		},
+		{
+			"verified-unread", "a Backup counts as verified although its data was not read",
+			restorePackage + "/snapshot_import.go", "Prove: w.restore.Spec.Verify,", "Prove: w.restore.Spec.Overwrite,",
+			restorePackage, "TestAVerificationReadsEverything",
+		},
+		{
+			"copy-not-verified", "a Backup is never verified from its copy",
+			backupScheduler + "/verify.go", "		if found != \"\" {\n			return found\n", "		if found == \"-\" {\n			return found\n",
+			backupScheduler, "TestWhereBackupsAreProven",
 		},
 		{
 			"restores-not-said", "BackupReady does not name the clusters in which snapshots cannot be restored",

@@ -29,6 +29,8 @@ type input struct {
 	// hub is the UID of the hub.
 	hub     string
 	members map[string]*v1.MemberCluster
+	// withCopies are the members in the regions of copies, if backups are verified.
+	withCopies []*v1.MemberCluster
 	// compared is true for the clusters that have nothing of the application that the hub does
 	// not know.
 	compared map[string]bool

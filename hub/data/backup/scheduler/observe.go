@@ -3,6 +3,8 @@ package scheduler
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -43,6 +45,9 @@ func (r *Reconciler) observe(ctx context.Context, key client.ObjectKey, app *v1.
 			return input{}, err
 		}
 	}
+	if err := r.observeRegions(ctx, &in); err != nil {
+		return input{}, err
+	}
 	restores := &v1.RestoreList{}
 	if err := r.client.List(ctx, restores, client.InNamespace(key.Namespace), client.UnsafeDisableDeepCopy); err != nil {
 		return input{}, fmt.Errorf("listing restores: %w", err)
@@ -73,6 +78,33 @@ func (r *Reconciler) observeMember(ctx context.Context, in *input, cluster strin
 	case !apierrors.IsNotFound(err):
 		return fmt.Errorf("getting member %q: %w", cluster, err)
 	}
+	return nil
+}
+
+// observeRegions reads the members in which copies can be verified.
+func (r *Reconciler) observeRegions(ctx context.Context, in *input) error {
+	if in.app == nil || in.app.Spec.Database == nil || in.app.Spec.Database.Backup.Verify.Schedule == "" {
+		return nil
+	}
+	regions := map[string]bool{}
+	for i := range in.backups {
+		for _, region := range in.backups[i].Spec.CopyToRegions {
+			regions[region] = true
+		}
+	}
+	if len(regions) == 0 {
+		return nil
+	}
+	list := &v1.MemberClusterList{}
+	if err := r.client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
+		return fmt.Errorf("listing members: %w", err)
+	}
+	for i := range list.Items {
+		if regions[list.Items[i].Status.Region] {
+			in.withCopies = append(in.withCopies, &list.Items[i])
+		}
+	}
+	slices.SortFunc(in.withCopies, func(a, b *v1.MemberCluster) int { return strings.Compare(a.Name, b.Name) })
 	return nil
 }
 

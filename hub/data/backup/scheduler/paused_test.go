@@ -34,7 +34,7 @@ func dueForAll() input {
 	}
 	in.backups[2].Annotations = map[string]string{v1.PrunedAnnotation: "true"}
 	for _, scheduledTime := range []string{"2026-05-30T04:00:00Z", "2026-05-31T04:00:00Z"} {
-		r := in.verification("eu-1", in.backups[0].Name, at(scheduledTime))
+		r := in.verification("eu-1", &in.backups[0], at(scheduledTime))
 		r.CreationTimestamp, r.Status.Phase = metav1.NewTime(at(scheduledTime)), v1.RestoreCompleted
 		in.restores = append(in.restores, *r)
 	}

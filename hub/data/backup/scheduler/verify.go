@@ -27,7 +27,7 @@ func (in input) verify(decision *Decision, h *History, mine []*v1.Backup) proble
 	}
 	policy := in.app.Spec.Database.Backup
 	failed := len(tried) > 0 && tried[len(tried)-1].Status.Phase == v1.RestoreFailed
-	if policy.Verify.Schedule == "" || in.members[h.Cluster].Spec.Mode == v1.ModeAgent {
+	if policy.Verify.Schedule == "" {
 		return problem{}
 	}
 	when, err := schedule.Parse(string(policy.Verify.Schedule), string(policy.TimeZone))
@@ -39,16 +39,14 @@ func (in input) verify(decision *Decision, h *History, mine []*v1.Backup) proble
 	decision.RequeueAt = earliest(decision.RequeueAt, due.NextAt)
 	busy := in.safeMode || len(tried) > 0 && !finished(tried[len(tried)-1])
 	good := newestGood(verifiable(mine))
-	if good != nil && good.Spec.Method != v1.BackupDump && !csi.HasSnapshots(in.members[h.Cluster]) {
+	if good != nil && !in.canProve(good) {
 		good = nil // It would be refused.
 	}
 	if !due.ScheduledTime.IsZero() && !busy && good != nil {
-		decision.Verify = append(decision.Verify, in.verification(h.Cluster, good.Name, due.ScheduledTime))
+		decision.Verify = append(decision.Verify, in.verification(h.Cluster, good, due.ScheduledTime))
 		h.LastVerifyScheduledTime = due.ScheduledTime
 	}
-	if last := newestGood(mine); last != nil && len(verifiable([]*v1.Backup{last})) == 0 {
-		decision.notes = append(decision.notes, h.Cluster+": dumps are not in a bucket, and can only be verified there")
-	}
+	decision.notes = append(decision.notes, notesOf(h.Cluster, mine)...)
 	h.VerifyDeadline, h.VerifyFailed = h.LastVerifyScheduledTime.Add(when.DefaultMaxRPO(in.now)), failed
 	if !h.LastVerified.IsZero() {
 		h.VerifyDeadline = h.LastVerified.Add(when.DefaultMaxRPO(in.now))
@@ -58,6 +56,18 @@ func (in input) verify(decision *Decision, h *History, mine []*v1.Backup) proble
 		return problem{v1.ReasonVerificationFailed, fmt.Sprintf("%s: backup %s could not be verified: %s", h.Cluster, last.Spec.BackupRef.Name, last.Status.Message)}
 	}
 	return problem{}
+}
+
+// notesOf returns what BackupReady says of the verifications in a cluster.
+func notesOf(cluster string, mine []*v1.Backup) (notes []string) {
+	if proven := newest(mine, func(b *v1.Backup) bool { return b.Status.Verified != nil }); proven != nil && proven.Status.Verified.From.Cluster != cluster {
+		from := proven.Status.Verified.From
+		notes = append(notes, fmt.Sprintf("%s: verified from the copy in %s, in cluster %s", cluster, from.Region, from.Cluster))
+	}
+	if last := newestGood(mine); last != nil && len(verifiable([]*v1.Backup{last})) == 0 {
+		notes = append(notes, cluster+": dumps are not in a bucket, and can only be verified there")
+	}
+	return notes
 }
 
 // verifiable returns the backups without the dumps that are not in a bucket.
@@ -73,7 +83,7 @@ func (in input) verifications(cluster string) []*v1.Restore {
 	var out []*v1.Restore
 	for i := range in.restores {
 		r := &in.restores[i]
-		if r.Spec.Verify && r.Spec.ClusterRef.Name == cluster && r.Labels[v1.InstanceLabel] == in.app.Name && r.DeletionTimestamp.IsZero() {
+		if r.Spec.Verify && r.Labels[v1.ClusterLabel] == cluster && r.Labels[v1.InstanceLabel] == in.app.Name && r.DeletionTimestamp.IsZero() {
 			out = append(out, r)
 		}
 	}
@@ -96,13 +106,60 @@ func (in input) lastVerifyScheduledTime(cluster string) time.Time {
 	return in.app.CreationTimestamp.Time
 }
 
+// canProve reports whether a backup would not be refused where it is verified.
+func (in input) canProve(b *v1.Backup) bool {
+	member := in.members[b.Spec.ClusterRef.Name]
+	switch {
+	case in.proves(b) != b.Spec.ClusterRef.Name:
+		return true
+	case b.Spec.Method == v1.BackupDump:
+		return member.Spec.Mode != v1.ModeAgent
+	default:
+		return csi.HasSnapshots(member)
+	}
+}
+
+// proves returns the cluster in which a backup is verified: one in the region of a copy, which is what is left when the region of
+// the backup is lost, and there one with the application before others; else the cluster of the backup.
+func (in input) proves(b *v1.Backup) string {
+	for _, region := range b.Spec.CopyToRegions {
+		found := ""
+		for _, m := range in.withCopies {
+			if m.Status.Region == region && hasCopies(b, m) && (found == "" || in.isPlaced(m.Name) && !in.isPlaced(found)) {
+				found = m.Name
+			}
+		}
+		if found != "" {
+			return found
+		}
+	}
+	return b.Spec.ClusterRef.Name
+}
+
+// hasCopies reports whether all snapshots of a backup can be restored in a member, which is in the region of copies.
+func hasCopies(b *v1.Backup, m *v1.MemberCluster) bool {
+	if len(b.Status.Snapshots) == 0 || m.IsPaused() || !m.DeletionTimestamp.IsZero() || !csi.HasSnapshots(m) || csi.ClusterObstacle(b, m).Reason != "" {
+		return false
+	}
+	for i := range b.Status.Snapshots {
+		if id, missing := csi.SnapshotIn(m.Status.Region, &b.Status, &b.Status.Snapshots[i]); id == "" || missing {
+			return false
+		}
+	}
+	return true
+}
+
+func (in input) isPlaced(cluster string) bool {
+	return slices.ContainsFunc(in.app.Status.Clusters, func(c v1.ClusterStatus) bool { return c.Name == cluster })
+}
+
 // verification returns the Restore that verifies a backup.
-func (in input) verification(cluster, backup string, scheduledTime time.Time) *v1.Restore {
+func (in input) verification(cluster string, b *v1.Backup, scheduledTime time.Time) *v1.Restore {
 	return &v1.Restore{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: in.app.Namespace, Name: schedule.BackupName(in.app.Name, cluster, scheduledTime) + "-verify",
 			Labels: map[string]string{v1.ManagedByLabel: v1.ManagedBy, v1.InstanceLabel: in.app.Name, v1.ClusterLabel: cluster},
 		},
-		Spec: v1.RestoreSpec{BackupRef: v1.ObjectReference{Name: backup}, ClusterRef: v1.ObjectReference{Name: cluster}, Verify: true},
+		Spec: v1.RestoreSpec{BackupRef: v1.ObjectReference{Name: b.Name}, ClusterRef: v1.ObjectReference{Name: in.proves(b)}, Verify: true},
 	}
 }

@@ -1,12 +1,15 @@
 package scheduler
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/cloud"
+	"github.com/shopfleet/shopfleet/cloud/csi"
 )
 
 // TestBackupsAreProven goes through verifications: due, under way, failed, good, and deleted.
@@ -62,8 +65,85 @@ func TestBackupsAreProven(t *testing.T) {
 	if got := in.app.Status.Backups[0].LastVerifiedTime; got == nil || !got.Time.Equal(at("2026-03-04T04:21:00Z")) {
 		t.Errorf("last verified %v", got)
 	}
-	in.members["eu-1"].Spec.Mode = v1.ModeAgent
-	if decision := pass("2026-03-05T04:20:00Z"); len(decision.Verify) != 0 || !decision.Clusters[0].VerifyDeadline.IsZero() {
-		t.Error("a verification in a member where the hub may start nothing")
+}
+
+// TestWhereBackupsAreProven compares the cluster in which a backup is verified.
+func TestWhereBackupsAreProven(t *testing.T) {
+	t.Parallel()
+	member := func(name, region string, change ...func(*v1.MemberCluster)) *v1.MemberCluster {
+		m := &v1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		m.Spec.CloudAccountRef = &v1.ObjectReference{Name: "account"}
+		m.Status.Provider, m.Status.Region, m.Status.Capabilities = v1.ProviderAWS, region, []string{csi.CapabilitySnapshots}
+		for _, c := range change {
+			c(m)
+		}
+		return m
+	}
+	ready := []v1.CloudSnapshot{{Region: "us-east-1", ID: "snap-us", State: string(cloud.StateReady)}}
+	paused := func(m *v1.MemberCluster) { m.Spec.Paused = true }
+	agent := func(m *v1.MemberCluster) { m.Spec.Mode = v1.ModeAgent }
+	bare := func(m *v1.MemberCluster) { m.Status.Capabilities = nil }
+	another := func(m *v1.MemberCluster) { m.Spec.CloudAccountRef.Name = "another" }
+	for name, tt := range map[string]struct {
+		own    *v1.MemberCluster
+		copies []v1.CloudSnapshot
+		others []*v1.MemberCluster
+		method v1.BackupMethod
+		want   string
+	}{
+		"without a copy":               {own: member("eu-1", "eu-west-1"), want: "eu-1"},
+		"in mode Agent":                {own: member("eu-1", "eu-west-1", agent), want: "eu-1"},
+		"from its copy":                {member("eu-1", "eu-west-1"), ready, []*v1.MemberCluster{member("us-1", "us-east-1"), member("us-2", "us-east-1")}, "", "us-1"},
+		"where the application is":     {member("eu-1", "eu-west-1"), ready, []*v1.MemberCluster{member("us-0", "us-east-1"), member("us-1", "us-east-1")}, "", "us-1"},
+		"the copy is being made":       {member("eu-1", "eu-west-1"), []v1.CloudSnapshot{{Region: "us-east-1"}}, []*v1.MemberCluster{member("us-1", "us-east-1")}, "", "eu-1"},
+		"the copy is lost":             {member("eu-1", "eu-west-1"), []v1.CloudSnapshot{{Region: "us-east-1", ID: "snap-us", State: v1.SnapshotMissing}}, []*v1.MemberCluster{member("us-1", "us-east-1")}, "", "eu-1"},
+		"the member is paused":         {member("eu-1", "eu-west-1"), ready, []*v1.MemberCluster{member("us-1", "us-east-1", paused)}, "", "eu-1"},
+		"without snapshots there":      {member("eu-1", "eu-west-1"), ready, []*v1.MemberCluster{member("us-1", "us-east-1", bare)}, "", "eu-1"},
+		"of another account":           {member("eu-1", "eu-west-1"), ready, []*v1.MemberCluster{member("us-1", "us-east-1", another)}, "", "eu-1"},
+		"in another region":            {member("eu-1", "eu-west-1"), ready, []*v1.MemberCluster{member("us-1", "us-west-2")}, "", "eu-1"},
+		"only from its copy":           {member("eu-1", "eu-west-1", bare), ready, []*v1.MemberCluster{member("us-1", "us-east-1")}, "", "us-1"},
+		"without snapshots":            {own: member("eu-1", "eu-west-1", bare)},
+		"a dump":                       {own: member("eu-1", "eu-west-1"), method: v1.BackupDump, want: "eu-1"},
+		"a dump of a cluster of Agent": {own: member("eu-1", "eu-west-1", agent), method: v1.BackupDump},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := backup("2026-03-03T02:00:00Z", v1.BackupCompleted)
+			b.Spec.Method, b.Spec.CopyToRegions = tt.method, []string{"ap-south-1", "us-east-1"}
+			b.Status.Provider, b.Status.Account = v1.ProviderAWS, "account"
+			b.Status.Snapshots = []v1.VolumeSnapshot{{CloudSnapshot: v1.CloudSnapshot{ID: "snap-eu", Region: "eu-west-1"}, Copies: tt.copies}}
+			in := situation("2026-03-03T04:10:00Z")
+			in.app.Status.Clusters = []v1.ClusterStatus{{Name: "eu-1"}, {Name: "us-1"}}
+			in.members["eu-1"], in.withCopies = tt.own, tt.others
+			got := ""
+			if in.canProve(&b) {
+				got = in.proves(&b)
+			}
+			if got != tt.want {
+				t.Errorf("it is verified in %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+// TestAProofOfACopyIsNamed checks what BackupReady says of a backup that was verified in another region.
+func TestAProofOfACopyIsNamed(t *testing.T) {
+	t.Parallel()
+	in := situation("2026-03-03T05:00:00Z")
+	in.app.Spec.Database.Backup.Verify.Schedule = "0 4 * * *"
+	in.backups = []v1.Backup{backup("2026-03-03T02:00:00Z", v1.BackupCompleted)}
+	in.restores = []v1.Restore{*in.verification("eu-1", &in.backups[0], at("2026-03-03T04:00:00Z"))}
+	in.restores[0].Spec.ClusterRef.Name, in.restores[0].Status = "us-1", v1.RestoreStatus{Phase: v1.RestoreFailed, Message: "damaged"}
+	if c := decide(in).Condition; c.Reason != v1.ReasonVerificationFailed || !strings.Contains(c.Message, "eu-1: backup shop-eu-1-20260303-0200 could not be verified: damaged") {
+		t.Errorf("%+v", c)
+	}
+	in.restores[0].Status.Phase = v1.RestoreCompleted
+	in.backups[0].Status.Verified = &v1.Verified{From: v1.VerifiedFrom{Region: "us-east-1", Cluster: "us-1"}}
+	if c := decide(in).Condition; c.Status != metav1.ConditionTrue || !strings.HasSuffix(c.Message, "; eu-1: verified from the copy in us-east-1, in cluster us-1") {
+		t.Errorf("%+v", c)
+	}
+	in.backups[0].Status.Verified.From.Cluster = "eu-1"
+	if c := decide(in).Condition; strings.Contains(c.Message, "verified from") {
+		t.Errorf("%+v", c)
 	}
 }
