@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/hub/data/steps"
 	"github.com/shopfleet/shopfleet/spoke/runtime/retry"
 )
 
@@ -82,7 +83,7 @@ func replacesData(r *v1.Restore) bool {
 
 // hasBackupData reports whether the database has the data of the backup, as far as a Restore is concerned.
 func hasBackupData(r *v1.Restore) bool {
-	return replaced(r) || r.Status.Dump != nil && r.Status.Dump.Loaded
+	return replaced(r) && !steps.Begun(r.Status.Steps, stepReturn) || r.Status.Dump != nil && r.Status.Dump.Loaded
 }
 
 // restored reports whether a copy records that a Restore has ended that replaced data.

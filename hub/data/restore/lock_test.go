@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -107,6 +108,14 @@ func (l *lockTest) release(t *testing.T) {
 		}
 		l.expect(t, app, map[string]string{"a": "b"})
 	}
+	// What was replaced, and was lost perhaps, is there again.
+	back := l.create(t, map[string]string{v1.RestoringAnnotation: "me"})
+	me.Status.Steps = recordOf(time.Unix(1, 0), stepRetire, stepReturn)
+	if _, err := releaseLock(t.Context(), l, back, me); err != nil {
+		t.Error(err)
+	}
+	l.expect(t, back, map[string]string{v1.RestoredAnnotation: "u-me"})
+	me.Status.Steps = nil
 	// The copy names the last Restore that brought data, from its end until the next one begins.
 	loaded := l.create(t, map[string]string{v1.LoadingAnnotation: "me"})
 	me.Status.Dump = &v1.RestoredDump{Loaded: true}

@@ -21,7 +21,7 @@ func asksBack(r *v1.Restore) bool {
 func (w *work) stepsBack() []steps.Step {
 	return []steps.Step{
 		{Name: "Halt", Run: inMember(w.stopDatabase), Once: true},
-		{Name: "Return", Run: inMember(w.returnVolumes), NoWayBack: true, Once: true},
+		{Name: stepReturn, Run: inMember(w.returnVolumes), NoWayBack: true, Once: true},
 		{Name: stepPutBack, Run: inMember(w.runAgain), Once: true},
 	}
 }

@@ -11,7 +11,8 @@ const (
 	stepImport = "Import"
 	stepRetire = "Retire"
 	stepBind   = "Bind"
-	// stepPutBack ends the steps of stepsBack.
+	// From stepReturn on the database has what was replaced. stepPutBack ends the steps of stepsBack.
+	stepReturn  = "Return"
 	stepPutBack = "PutBack"
 )
 
