@@ -10,6 +10,9 @@ import (
 	"github.com/shopfleet/shopfleet/e2e/fleet/audit"
 )
 
+// importInfix is in the names of what a Restore imports a snapshot with.
+const importInfix = "-import-"
+
 // editWindow is how long after the edit of its owner an object may be deleted.
 const editWindow = 2 * time.Minute
 
@@ -24,6 +27,8 @@ const (
 	cloudAccounts  = "cloudaccounts"
 	backups        = "backups"
 	restores       = "restores"
+	snapshots      = "volumesnapshots"
+	contents       = "volumesnapshotcontents"
 	secrets        = "secrets"
 	statefulSets   = "statefulsets"
 )
@@ -35,7 +40,7 @@ func guarded(e audit.Event) bool {
 	case "deployments", statefulSets, "daemonsets", "services", "ingresses", "cronjobs", "horizontalpodautoscalers",
 		"poddisruptionbudgets", "networkpolicies", secrets, "namespaces", "customresourcedefinitions",
 		claims, volumes, ecommerceApps, webApps, mysqlClusters, backups, restores, memberClusters,
-		cloudAccounts, "volumesnapshots", "volumesnapshotcontents":
+		cloudAccounts, snapshots, contents:
 		return e.Subresource == ""
 	case "configmaps":
 		return e.Name == config.HubRecord
@@ -199,11 +204,16 @@ func (r *requests) restoring() []key {
 	return found
 }
 
-// replaces reports whether a Restore may replace an object: volumes and what holds them.
+// replaces reports whether a Restore may replace an object: volumes and what holds them; or delete it: what a snapshot was
+// imported with. Contents have no namespace.
 func replaces(restore key, r request) bool {
 	switch r.Resource {
 	case volumes:
 		return true
+	case contents:
+		return strings.Contains(r.Name, importInfix)
+	case snapshots:
+		return r.Namespace == restore.namespace && strings.Contains(r.Name, importInfix)
 	case claims, statefulSets, secrets, "services":
 		return r.Namespace == restore.namespace
 	}

@@ -32,6 +32,7 @@ func event(second int, who, what string) audit.Event {
 func TestUnexpectedDeletes(t *testing.T) {
 	const app, edit, gone = "create ecommerceapps shop/web", "patch ecommerceapps shop/web", "delete ecommerceapps shop/web"
 	const deployment, claim = "delete deployments shop/web-frontend", "delete persistentvolumeclaims shop/data-web-database-0"
+	const snapshot, content = "delete volumesnapshots ", "delete volumesnapshotcontents "
 	for name, test := range map[string]struct {
 		hub, member audit.Log
 		expected    []invariants.Expected
@@ -65,6 +66,9 @@ func TestUnexpectedDeletes(t *testing.T) {
 		"claim after an edit":    {hub: audit.Log{event(0, user, edit)}, member: audit.Log{event(1, hub, claim)}, want: 1},
 		"claim before a Restore": {hub: audit.Log{event(2, user, "create restores shop/again")}, member: audit.Log{event(1, hub, claim)}, want: 1},
 		"claim after a Restore":  {hub: audit.Log{event(0, user, "create restores shop/again")}, member: audit.Log{event(1, hub, claim)}},
+		"import without a user":  {member: audit.Log{event(1, hub, snapshot+"shop/web-import-1"), event(1, hub, content+"/web-import-1")}, want: 2},
+		"import by a Restore":    {hub: audit.Log{event(0, user, "create restores shop/again")}, member: audit.Log{event(1, hub, snapshot+"shop/web-import-1"), event(1, hub, content+"/web-import-1")}},
+		"snapshots of others":    {hub: audit.Log{event(0, user, "create restores shop/again")}, member: audit.Log{event(1, hub, snapshot+"shop/web"), event(1, hub, snapshot+"other/web-import-1"), event(1, hub, content+"/web")}, want: 3},
 		"created again":          {hub: audit.Log{event(0, user, gone), event(1, user, app)}, member: audit.Log{event(2, hub, deployment)}, want: 1},
 		"namespace":              {member: audit.Log{event(0, user, "delete namespaces shop/shop"), event(1, hub, claim)}},
 		"deletion by Kubernetes": {member: audit.Log{event(1, gc, deployment)}},
