@@ -111,8 +111,8 @@ type RestoreStatus struct {
 	// +kubebuilder:validation:MaxLength=1024
 	Message string `json:"message,omitempty"`
 
-	// conditions are the latest observations of the restore. The known type is Ready. At
-	// most 16.
+	// conditions are the latest observations of the restore. The known types are Ready, and
+	// Stalled while it cannot go on and volumes are replaced. At most 16.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -126,8 +126,9 @@ type RestoreStatus struct {
 
 	// steps are the steps that were begun, in their order: of snapshots Resolve, Import, Stop,
 	// Retire, Bind, Start and Release, of a dump Resolve and Load, and of a verification Resolve,
-	// Import or Load, and Prove. A restore stands at the last one. From Retire on it cannot be
-	// undone. At most 16.
+	// Import or Load, and Prove. A restore stands at the last one. From Retire on it is not
+	// taken back, but by Halt, Return and PutBack, which put the replaced volumes back when a user
+	// asks for it. At most 16.
 	// +optional
 	// +listType=map
 	// +listMapKey=name

@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -53,6 +54,7 @@ func (c *crashes) all(t *testing.T) {
 	t.Cleanup(func() { c.JobExit = nil })
 	c.RunMember(t)
 	t.Run("in place", c.inPlace)
+	t.Run("put back", c.putBack)
 	t.Run("verification", c.verification)
 	t.Run("into another cluster", c.elsewhere)
 	t.Run("replayed", c.replayed)
@@ -69,15 +71,68 @@ func (c *crashes) inPlace(t *testing.T) {
 		},
 		ended: func(t *testing.T) {
 			t.Helper()
-			app := &v1.EcommerceApp{}
-			if err := c.Get(t.Context(), client.ObjectKey{Namespace: backupenv.Namespace, Name: backupenv.Shop}, app); err != nil {
-				t.Fatal(err)
-			}
-			if holder := app.Annotations[v1.RestoringAnnotation]; holder != "" {
-				t.Errorf("the database is stopped for %q", holder)
-			}
+			c.notStopped(t)
 		},
 	})
+}
+
+// notStopped checks that no Restore keeps the database from running.
+func (c *crashes) notStopped(t *testing.T) {
+	t.Helper()
+	app := &v1.EcommerceApp{}
+	if err := c.Get(t.Context(), client.ObjectKey{Namespace: backupenv.Namespace, Name: backupenv.Shop}, app); err != nil {
+		t.Fatal(err)
+	}
+	if holder := app.Annotations[v1.RestoringAnnotation]; holder != "" {
+		t.Errorf("the database is stopped for %q", holder)
+	}
+}
+
+// claim returns the claim of the database.
+func (c *crashes) claim(t *testing.T, in client.Client) *corev1.PersistentVolumeClaim {
+	t.Helper()
+	claim := &corev1.PersistentVolumeClaim{}
+	if err := in.Get(t.Context(), client.ObjectKey{Namespace: backupenv.Namespace, Name: render.DatabaseClaims(backupenv.Shop)[0]}, claim); err != nil {
+		t.Fatal(err)
+	}
+	return claim
+}
+
+// putBack checks that the volume of a claim is put back by a Restore that is undone as soon as it has replaced it, and that nothing is left of what was restored.
+func (c *crashes) putBack(t *testing.T) {
+	s := strategy{target: c.Env, spec: func(s *v1.RestoreSpec) { s.Overwrite = true }, prepare: func(*testing.T) {}}
+	had := ""
+	test := backupenv.CrashTest{
+		Reconciler: c.reconciler,
+		Create: func(t *testing.T) client.ObjectKey {
+			t.Helper()
+			key := c.create(t, s)
+			had = c.claim(t, c.Env).Spec.VolumeName
+			asked := &v1.Restore{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
+			patch := []byte(`{"metadata":{"annotations":{"` + v1.PutBackAnnotation + `":"true"}}}`)
+			if err := c.Patch(t.Context(), asked, client.RawPatch(types.MergePatchType, patch)); err != nil {
+				t.Fatal(err)
+			}
+			return key
+		},
+		Done: func(t *testing.T, key client.ObjectKey) bool {
+			t.Helper()
+			r := &v1.Restore{}
+			if err := c.Get(t.Context(), key, r); err != nil {
+				t.Fatal(err)
+			}
+			return r.Status.IsPutBack() && r.Status.Phase == v1.RestoreFailed && reasonOf(r) == v1.ReasonPutBack
+		},
+		Check: func(t *testing.T, _ client.ObjectKey, _ []string) {
+			t.Helper()
+			if now := c.claim(t, c.Env); now.Spec.VolumeName != had || now.Status.Phase != corev1.ClaimBound {
+				t.Errorf("the claim is %s of %s, want it bound to %s", now.Status.Phase, now.Spec.VolumeName, had)
+			}
+			c.checkVolumes(t, s, 0)
+			c.notStopped(t)
+		},
+	}
+	c.TestCrashes(t, test)
 }
 
 // elsewhere checks that the claim is created in a cluster without the application.
@@ -255,10 +310,7 @@ func (c *crashes) complete(t *testing.T, key client.ObjectKey) bool {
 // bound checks that the claim of the database is bound to the volume of a Restore.
 func (c *crashes) bound(t *testing.T, in client.Client, r *v1.Restore) {
 	t.Helper()
-	claim := &corev1.PersistentVolumeClaim{}
-	if err := in.Get(t.Context(), client.ObjectKey{Namespace: r.Namespace, Name: render.DatabaseClaims(backupenv.Shop)[0]}, claim); err != nil {
-		t.Fatal(err)
-	}
+	claim := c.claim(t, in)
 	want := []string{r.Status.Volumes[0].PersistentVolume, string(corev1.ClaimBound)}
 	if diff := cmp.Diff(want, []string{claim.Spec.VolumeName, string(claim.Status.Phase)}); diff != "" {
 		t.Errorf("the claim (-want +got):\n%s", diff)

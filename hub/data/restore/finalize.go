@@ -63,6 +63,9 @@ func (w *work) undo(ctx context.Context) (steps.Result, error) {
 	if w.isDump() {
 		return w.cancelLoad(ctx), nil
 	}
+	if w.restore.PutsBack() && steps.Begun(w.restore.Status.Steps, v1.RestoreStepHalt) {
+		return steps.Advance(ctx, w.stepsBack(), &w.restore.Status.Steps, w.now)
+	}
 	if w.replaced() && !w.bound() && !w.ended() {
 		// The database must not start without its claim: this is seen through.
 		if result, err := w.through(ctx, stepBind); result.Stops() || err != nil {

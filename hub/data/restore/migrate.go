@@ -33,10 +33,10 @@ func migrate(r *v1.Restore, now time.Time) steps.Result {
 		s.Steps = recordOf(now, "Resolve", stepImport, "Prove")
 		s.Steps[2].EndTime = nil
 	case replacing:
-		s.Steps = recordOf(now, "Resolve", stepImport, "Stop", stepRetire)
+		s.Steps = recordOf(now, "Resolve", stepImport, v1.RestoreStepStop, stepRetire)
 		return steps.Result{}
 	default:
-		s.Steps = recordOf(now, "Resolve", stepImport, "Stop")
+		s.Steps = recordOf(now, "Resolve", stepImport, v1.RestoreStepStop)
 	}
 	said := []string{"a hub of an older version began it, and nothing was replaced: create another Restore"}
 	for _, v := range s.Volumes {

@@ -6,23 +6,25 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/data/steps"
 )
 
-// asksBack reports whether a user asks to have the volumes put back that a Restore has replaced, and that is not done yet.
-func asksBack(r *v1.Restore) bool {
-	return r.Annotations[v1.PutBackAnnotation] == "true" && replaced(r) && !steps.Complete(r.Status.Steps, stepPutBack)
-}
+// minCause is how many bytes of its cause the message of a Restore that cannot go on has at least.
+const minCause = 100
 
-// stepsBack returns the steps that put the replaced volumes back. The restored ones stay, as PersistentVolumes.
+// stepsBack returns the steps that put the replaced volumes back. The restored ones stay as PersistentVolumes, but for those
+// that no claim of the database got: what they were imported with is deleted with them.
 func (w *work) stepsBack() []steps.Step {
 	return []steps.Step{
-		{Name: "Halt", Run: inMember(w.stopDatabase), Once: true},
-		{Name: stepReturn, Run: inMember(w.returnVolumes), NoWayBack: true, Once: true},
-		{Name: stepPutBack, Run: inMember(w.runAgain), Once: true},
+		{Name: v1.RestoreStepHalt, Run: inMember(w.stopDatabase), NoWayBack: true, Once: true},
+		{Name: stepReturn, Run: steps.Then(inMember(w.release), inMember(w.returnVolumes)), NoWayBack: true, Once: true},
+		{Name: v1.RestoreStepPutBack, Run: inMember(w.start), Once: true},
 	}
 }
 
@@ -32,18 +34,21 @@ func (w *work) putBack(ctx context.Context) (reconcile.Result, error) {
 	if err == nil && !result.Stops() {
 		result = w.findTarget(ctx)
 	}
+	if err == nil && !result.Stops() && !steps.Begun(w.restore.Status.Steps, v1.RestoreStepHalt) {
+		result = w.findReplaced(ctx)
+	}
 	if err == nil && !result.Stops() {
-		if len(w.retired()) == 0 {
-			result = steps.RetryAfter(steps.Refused, v1.ReasonVolumeChanged, "nothing was replaced in %s: there is nothing to put back", w.member.Name)
-		} else {
-			result, err = steps.Advance(ctx, w.stepsBack(), &w.restore.Status.Steps, w.now)
-		}
+		result, err = steps.Advance(ctx, w.stepsBack(), &w.restore.Status.Steps, w.now)
 	}
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	if !result.Stops() {
-		result = steps.Fail(v1.ReasonPutBack, "the database runs on the volumes that it had before: %s", strings.Join(w.retired(), ", "))
+	switch replaced := strings.Join(w.retired(), ", "); {
+	case !result.Stops():
+		result = steps.Fail(v1.ReasonPutBack, "the database runs on the volumes that it had before: %s", replaced)
+	case result.Fatal:
+		w.stalls = true
+		result = steps.RetryAfter(steps.Refused, result.Reason, "%s cannot be put back: %s", replaced, result.Message)
 	}
 	w.conclude(result)
 	if err := w.write(ctx); err != nil || done(w.restore) {
@@ -52,15 +57,28 @@ func (w *work) putBack(ctx context.Context) (reconcile.Result, error) {
 	return w.options.Waits.Later(max(result.Wait, memberDelay)), nil
 }
 
+// findReplaced reports that a volume that was replaced is there no longer, before the database is stopped for it.
+func (w *work) findReplaced(ctx context.Context) steps.Result {
+	ctx, cancel := context.WithTimeout(ctx, memberTimeout)
+	defer cancel()
+	for _, name := range w.retired() {
+		err := w.reader().Get(ctx, client.ObjectKey{Name: name}, &corev1.PersistentVolume{})
+		if apierrors.IsNotFound(err) {
+			return steps.Fail(v1.ReasonVolumeChanged, "there is no PersistentVolume %s in %s", name, w.member.Name)
+		}
+		if err != nil {
+			return w.memberError(err)
+		}
+	}
+	return steps.Result{}
+}
+
 // returnVolumes binds the claims to the volumes that they had before.
 func (w *work) returnVolumes(ctx context.Context) steps.Result {
 	ctx, cancel := context.WithTimeout(ctx, memberTimeout)
 	defer cancel()
 	waiting := steps.Result{}
-	for _, v := range w.restore.Status.Volumes {
-		if v.Replaced == "" {
-			continue
-		}
+	for _, v := range w.restore.Status.Replaced() {
 		v.PersistentVolume = v.Replaced
 		bound, err := w.bind(ctx, &v)
 		if err != nil {
@@ -73,16 +91,11 @@ func (w *work) returnVolumes(ctx context.Context) steps.Result {
 	return waiting
 }
 
-// runAgain releases the lock of the database, and waits until it is ready.
-func (w *work) runAgain(ctx context.Context) steps.Result { return w.start(ctx) }
-
 // retired returns the names of the volumes that were replaced.
 func (w *work) retired() []string {
 	var names []string
-	for _, v := range w.restore.Status.Volumes {
-		if v.Replaced != "" {
-			names = append(names, v.Replaced)
-		}
+	for _, v := range w.restore.Status.Replaced() {
+		names = append(names, v.Replaced)
 	}
 	return slices.Sorted(slices.Values(names))
 }
@@ -98,6 +111,8 @@ func (w *work) stalled(why string) string {
 	if len(retired) == 0 {
 		return at + why
 	}
-	return fmt.Sprintf("%s%s; what was replaced is kept in %s: kubectl shopfleet restore undo %s -n %s puts it back",
-		at, why, strings.Join(retired, ", "), w.restore.Name, w.restore.Namespace)
+	way := fmt.Sprintf("; what was replaced is kept in %s: kubectl shopfleet restore undo %s -n %s puts it back",
+		strings.Join(retired, ", "), w.restore.Name, w.restore.Namespace)
+	// The command must be whole: a message that is too long loses its end.
+	return at + v1.Excerpt(why, max(minCause, steps.MaxMessage-len(at)-len(way))) + way
 }

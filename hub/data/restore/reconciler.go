@@ -82,7 +82,7 @@ func (w *work) pass(ctx context.Context) (reconcile.Result, error) {
 		return reconcile.Result{}, w.unstarted(ctx, err)
 	}
 	w.restore = w.stored.DeepCopy()
-	if asksBack(w.stored) {
+	if w.stored.PutsBack() {
 		return w.putBack(ctx)
 	}
 	if w.restore.Status.Phase == v1.RestoreCleaningUp {
@@ -164,7 +164,7 @@ func (w *work) changed() bool {
 
 // done reports whether nothing more is done for a Restore.
 func done(r *v1.Restore) bool {
-	return !asksBack(r) && (r.Status.Phase == v1.RestoreCompleted || r.Status.Phase == v1.RestoreFailed)
+	return !r.PutsBack() && (r.Status.Phase == v1.RestoreCompleted || r.Status.Phase == v1.RestoreFailed)
 }
 
 // unstarted reports that a Restore cannot be started because of an error, if that lasts until a user acts, and

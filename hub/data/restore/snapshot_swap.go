@@ -153,7 +153,8 @@ func (w *work) free(ctx context.Context, i volumeImport, pv *corev1.PersistentVo
 // point has a volume wait for the claim of the database.
 func (w *work) point(ctx context.Context, pv *corev1.PersistentVolume, claim string) error {
 	ref := &corev1.ObjectReference{Kind: "PersistentVolumeClaim", APIVersion: "v1", Namespace: w.namespace(), Name: claim}
-	if now := pv.Spec.ClaimRef; now != nil && now.Namespace == ref.Namespace && now.Name == ref.Name {
+	// With a UID it waits for a claim that was deleted, as a volume that was replaced does.
+	if now := pv.Spec.ClaimRef; now != nil && now.Namespace == ref.Namespace && now.Name == ref.Name && now.UID == "" {
 		return nil
 	}
 	before := pv.DeepCopy()

@@ -3,17 +3,17 @@ package restore
 import (
 	"context"
 
+	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/data/steps"
 )
 
 // Names of steps that others ask for. There is no way back from Retire.
 const (
 	stepImport = "Import"
-	stepRetire = "Retire"
+	stepRetire = v1.RestoreStepRetire
 	stepBind   = "Bind"
-	// From stepReturn on the database has what was replaced. stepPutBack ends the steps of stepsBack.
-	stepReturn  = "Return"
-	stepPutBack = "PutBack"
+	// From stepReturn on the database has what was replaced.
+	stepReturn = "Return"
 )
 
 // steps returns the steps of a Restore in their order, by its strategy, once its Backup is
@@ -37,10 +37,10 @@ func (w *work) steps() []steps.Step {
 		return []steps.Step{
 			{Name: "Resolve", Run: inMember(w.chooseSnapshots), Once: true},
 			{Name: stepImport, Run: inMember(w.importVolumes), Undo: w.undoImport, Once: true},
-			{Name: "Stop", Run: inMember(w.stopDatabase), Undo: w.startAgain, Once: true},
+			{Name: v1.RestoreStepStop, Run: inMember(w.stopDatabase), Undo: w.startAgain, Once: true},
 			{Name: stepRetire, Run: inMember(w.retireClaims), NoWayBack: true, Once: true},
 			{Name: stepBind, Run: inMember(w.bindClaims), Once: true},
-			{Name: "Start", Run: inMember(w.startDatabase), Once: true},
+			{Name: v1.RestoreStepStart, Run: inMember(w.startDatabase), Once: true},
 			{Name: "Release", Run: inMember(w.release), Once: true},
 		}
 	}
