@@ -157,6 +157,7 @@ func (s *suite) testMessages(t *testing.T) {
 		{"backup create " + appName + " --member none", `MemberCluster "none"`, "--member: eu-1"},
 		{"restore none", `Backup "none"`, "kubectl shopfleet backup list -A"},
 		{"restore none --overwrite", `Backup "none"`, "kubectl shopfleet backup list -A"},
+		{"restore undo none", `Restore "none"`, "kubectl get restores -A"},
 		{"backup rediscover", "CloudAccount", "kubectl apply --server-side -f config/samples/cloudaccount.yaml"},
 		{"recover adopt none", `orphan "none"`, "kubectl shopfleet recover list -A"},
 		{"recover delete none", `orphan "none"`, "kubectl shopfleet recover list -A"},
@@ -267,6 +268,10 @@ func (s *suite) testRestore(t *testing.T) {
 	if err := s.Hub.List(t.Context(), restores); err != nil || len(restores.Items) != 1 || !restores.Items[0].Spec.Verify {
 		t.Fatalf("Restores %+v, %v; want one that verifies", restores.Items, err)
 	}
+	verifies := restores.Items[0].Name
+	s.run(t, "__complete", "restore", "undo", "-n", "production", "").Want(t, framework.Done, verifies+"\n:4")
+	s.run(t, "restore", "undo", verifies, "-n", "production", "--yes").
+		Want(t, framework.Failed, `undoing Restore "`+verifies+`": it cannot be undone: it verifies a Backup`, "Nothing was changed.")
 	framework.Delete(t, s.Hub, &restores.Items[0])
 }
 

@@ -84,6 +84,39 @@ func (s *suite) testRestore(t *testing.T) {
 	s.AwaitRunning(t, s.app, "eu-west-1", "europe-west1", "local", "westeurope")
 }
 
+// testUndo puts back the volume that testRestore has replaced, after a user has confirmed it.
+func (s *suite) testUndo(t *testing.T) {
+	t.Helper()
+	p := s.aws()
+	r := &v1.Restore{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "restored-" + p.account()}}
+	if err := s.Hub.Get(t.Context(), client.ObjectKeyFromObject(r), r); err != nil {
+		t.Fatal(err)
+	}
+	hub, v := s.Fleet.Hub(), r.Status.Volumes[0]
+	undo := func(more ...string) framework.Outcome {
+		return framework.CLI(t, hub, append([]string{"restore", "undo", r.Name, "-n", namespace}, more...)...)
+	}
+	undo().Want(t, framework.Misused, "put back PersistentVolume "+v.Replaced+" as claim "+v.Claim, "in member "+p.member,
+		"It loses what was written since: that stays in PersistentVolume "+v.PersistentVolume, "confirm it with --yes")
+	for _, mode := range []string{"client", "server"} {
+		undo("--dry-run="+mode).Want(t, framework.Done, "This would stop the database", "putting back (", "dry run)")
+	}
+	if claim := s.claim(t, p.member); claim.Spec.VolumeName != v.PersistentVolume {
+		t.Fatalf("the claim is of %s before anything was confirmed", claim.Spec.VolumeName)
+	}
+	undo("--yes", "--wait=false").Want(t, framework.Done, r.Name+" putting back")
+	undo().Want(t, framework.Done, "PutBack: the database runs on the volumes that it had before: "+v.Replaced)
+	undo().Want(t, framework.Done, r.Name+" already put back")
+	claim := s.claim(t, p.member)
+	if claim.Spec.VolumeName != v.Replaced || claim.Status.Phase != corev1.ClaimBound {
+		t.Errorf("the claim is %s of %s, want it bound to %s", claim.Status.Phase, claim.Spec.VolumeName, v.Replaced)
+	}
+	if pv := s.volume(t, p.member, v.PersistentVolume); pv.Spec.PersistentVolumeReclaimPolicy != corev1.PersistentVolumeReclaimRetain {
+		t.Errorf("the restored volume is to be: %s", pv.Spec.PersistentVolumeReclaimPolicy)
+	}
+	s.checkPod(t, p.member)
+}
+
 // checkPod checks that the database in a member is ready.
 func (s *suite) checkPod(t *testing.T, member string) {
 	t.Helper()

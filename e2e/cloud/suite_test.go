@@ -170,7 +170,9 @@ func TestCloud(t *testing.T) {
 	steps.Add("schedule makes backups", s.testScheduledBackups, scheduled)
 	steps.Add("failed dump says why", s.testFailedDump, dumped)
 	steps.Add("impossible restores say why", s.testImpossibleRestores, backups)
-	steps.Add("restore replaces the volume of a database", s.testRestore, backups)
+	const restored = "restore replaces the volume of a database"
+	steps.Add(restored, s.testRestore, backups)
+	steps.Add("restore undo puts the volume back", s.testUndo, restored)
 	steps.Add("restore into another region precedes the application", s.testRestoreElsewhere, backups)
 	steps.Add("snapshot is verified beside the database", s.testVerification, backups)
 	steps.Add("lost Backup of a snapshot is rediscovered", s.testRediscovery, backups)

@@ -104,7 +104,9 @@ func checkMention(root *cobra.Command, words []string) string {
 			value = given == "" && flag.NoOptDefVal == ""
 		case command == root || command.HasSubCommands() && strings.ToLower(name) == name:
 			next, _, err := command.Find([]string{name})
-			if err != nil || next == command {
+			switch {
+			case err == nil && next == command && !isGroup(command): // It is an argument.
+			case err != nil || next == command:
 				return "there is no command " + name
 			}
 			command = next

@@ -89,7 +89,7 @@ func lacksName(root *cobra.Command, words []string) bool {
 
 // isAboutNamespaced reports whether the arguments of a command are names of objects with a namespace.
 func isAboutNamespaced(command *cobra.Command) bool {
-	return regexp.MustCompile(`\b(APP|NAME|BACKUP)\b`).MatchString(command.Use)
+	return regexp.MustCompile(`\b(APP|NAME|BACKUP|RESTORE)\b`).MatchString(command.Use)
 }
 
 // eachMessage calls see with each text of the Go files below a folder, tests and raw strings excepted. What a text is

@@ -87,15 +87,14 @@ func manual(p *Program) string {
 	return b.String()
 }
 
-// writeCommand writes a row for a command, or for each one below it.
+// writeCommand writes a row for a command that is no group, and for each one below it.
 func writeCommand(b *strings.Builder, above string, cmd *cobra.Command) {
+	if !isGroup(cmd) {
+		fmt.Fprintf(b, "| `%s%s` | %s | %s |\n", above, strings.ReplaceAll(cmd.Use, "|", "\\|"), cmd.Short, askedWhen(cmd))
+	}
 	for _, below := range cmd.Commands() {
 		writeCommand(b, above+cmd.Name()+" ", below)
 	}
-	if isGroup(cmd) {
-		return
-	}
-	fmt.Fprintf(b, "| `%s%s` | %s | %s |\n", above, strings.ReplaceAll(cmd.Use, "|", "\\|"), cmd.Short, askedWhen(cmd))
 }
 
 // askedWhen returns when a command asks for a confirmation: always, with some of its flags, or never, which is empty.

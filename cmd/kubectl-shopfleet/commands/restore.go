@@ -50,6 +50,9 @@ With --verify the Backup is restored into the namespace shopfleet-verify of the 
 the engine recovers the data and reads all of it there, and everything is deleted again. The
 EcommerceApp is not affected. The Backup then shows when it was verified, and where.
 
+A volume that was replaced is put back with kubectl shopfleet restore undo. A Backup of the
+name undo is restored by a manifest.
+
 See where Backups are stored: kubectl shopfleet backup list -o wide`,
 		Example: `  kubectl shopfleet restore shop-eu-1-20261121-0200 --overwrite
   kubectl shopfleet restore shop-eu-1-20261121-0200 --overwrite --dry-run=server
@@ -67,16 +70,11 @@ See where Backups are stored: kubectl shopfleet backup list -o wide`,
 	c.confirmation.add(cmd, " of --overwrite")
 	c.wait.add(cmd, backupTimeout, "the database runs with the restored data, or the verification is done")
 	c.dryRun.add(cmd)
+	cmd.AddCommand(p.restoreUndoCommand())
 	return cmd
 }
 
-// reservedBackup is the name of a verb below restore, which is yet to come.
-const reservedBackup = "undo"
-
-func (r *restore) check(name string) error {
-	if name == reservedBackup {
-		return usagef("%q is reserved for a verb: restore a Backup of that name by a manifest", name)
-	}
+func (r *restore) check() error {
 	if r.spec.Overwrite && r.spec.Verify {
 		return usagef("--verify replaces nothing, so it cannot be used with --overwrite")
 	}
@@ -84,7 +82,7 @@ func (r *restore) check(name string) error {
 }
 
 func (r *restore) run(ctx context.Context, name string) error {
-	if err := r.check(name); err != nil {
+	if err := r.check(); err != nil {
 		return err
 	}
 	namespace, err := r.namespaceFlag()
@@ -114,13 +112,7 @@ func (r *restore) run(ctx context.Context, name string) error {
 	}
 	return r.await(ctx, hub, awaiting{
 		resource: "restore", list: &v1.RestoreList{}, namespace: namespace, names: []string{created.Name}, wait: r.wait,
-		progress: func(o client.Object) progress {
-			created, ok := o.(*v1.Restore)
-			if !ok {
-				return progress{}
-			}
-			return phase(string(created.Status.Phase), created.Status.Message, string(v1.RestoreCompleted), string(v1.RestoreFailed))
-		},
+		progress: restoreProgress,
 	})
 }
 
