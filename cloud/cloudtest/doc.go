@@ -6,7 +6,7 @@
 //     sessions, the state of the cloud behind them, and faults.
 //   - The client of the suite follows the protocol of cloud.Intent as the hub does.
 //   - Package faults makes requests fail, package matrix turns the output of go test -json into the
-//     tables of cloud/README.md.
+//     tables of cloud/cloudtest/README.md.
 //
 // After every case the suite checks that every error is a well-formed *cloud.Error, that no error
 // contains a secret, and that the vendor's API description allows every request that was sent.

@@ -24,21 +24,21 @@ func TestCasesAreTheDesigns(t *testing.T) {
 	}
 }
 
-// TestTheReadmeHasEveryCase checks that cloud/README.md contains the table that make
+// TestTheReadmeHasEveryCase checks that cloud/cloudtest/README.md contains the table that make
 // cloud-contract prints.
 func TestTheReadmeHasEveryCase(t *testing.T) {
 	t.Parallel()
-	raw, err := os.ReadFile("../README.md")
+	raw, err := os.ReadFile("README.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range cases() {
 		row := fmt.Sprintf("| %d %s |", c.Number, c.Name)
 		if !strings.Contains(string(raw), row) {
-			t.Errorf("cloud/README.md has no row %q: replace the tables by the output of make cloud-contract", row)
+			t.Errorf("cloud/cloudtest/README.md has no row %q: replace the tables by the output of make cloud-contract", row)
 		}
 	}
 	if strings.Contains(string(raw), "\u2717") {
-		t.Error("cloud/README.md shows a case that fails")
+		t.Error("cloud/cloudtest/README.md shows a case that fails")
 	}
 }

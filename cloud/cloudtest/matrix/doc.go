@@ -8,7 +8,7 @@
 //
 // # Non-goals
 //
-// The package runs no tests, and does not write cloud/README.md.
+// The package runs no tests, and does not write cloud/cloudtest/README.md.
 //
 // # Trade-offs
 //

@@ -18,22 +18,22 @@ func TestCases(t *testing.T) {
 	}
 }
 
-// TestTheReadmeHasEveryCase checks that cloud/README.md contains the table that make
+// TestTheReadmeHasEveryCase checks that cloud/cloudtest/README.md contains the table that make
 // cloud-contract prints.
 func TestTheReadmeHasEveryCase(t *testing.T) {
 	t.Parallel()
-	raw, err := os.ReadFile("../../README.md")
+	raw, err := os.ReadFile("../README.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, table, ok := strings.Cut(string(raw), "\nBuckets:\n")
 	if !ok {
-		t.Fatal("cloud/README.md has no line \"Buckets:\" with the table below")
+		t.Fatal("cloud/cloudtest/README.md has no line \"Buckets:\" with the table below")
 	}
 	for _, c := range cases() {
 		row := fmt.Sprintf("| %d %s |", c.Number, c.Name)
 		if !strings.Contains(table, row) {
-			t.Errorf("cloud/README.md has no row %q: replace the tables by the output of make cloud-contract", row)
+			t.Errorf("cloud/cloudtest/README.md has no row %q: replace the tables by the output of make cloud-contract", row)
 		}
 	}
 }
