@@ -55,7 +55,7 @@ func (s *suite) testDoctor(t *testing.T) {
 
 	s.allow(t, "viewer", rbacv1.PolicyRule{APIGroups: []string{v1.GroupVersion.Group}, Resources: []string{"memberclusters"}, Verbs: []string{"get", "list"}})
 	s.run(t, "doctor", "--as", "viewer").Want(t, framework.Found, "Leader", "Unknown", "Forbidden", "Ask an administrator",
-		"1 of 18 checks failed, the first is StorageReady of eu-1")
+		"1 of 19 checks failed, the first is StorageReady of eu-1")
 }
 
 // allow gives permissions to a user.

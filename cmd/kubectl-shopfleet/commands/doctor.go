@@ -166,11 +166,12 @@ func (p *Program) diagnose(ctx context.Context, hub *cluster, names []string) (d
 
 // readFleet reads what the hub manages besides members. The applications were read already.
 func readFleet(ctx context.Context, hub *cluster, apps *v1.EcommerceAppList, err error) doctor.FleetFacts {
-	backups, accounts := &v1.BackupList{}, &v1.CloudAccountList{}
+	backups, restores, accounts := &v1.BackupList{}, &v1.RestoreList{}, &v1.CloudAccountList{}
 	facts := doctor.FleetFacts{Unreadable: map[string]error{
-		doctor.CheckApplications: err, doctor.CheckBackups: hub.client.List(ctx, backups), doctor.CheckAccounts: hub.client.List(ctx, accounts),
+		doctor.CheckApplications: err, doctor.CheckBackups: hub.client.List(ctx, backups),
+		doctor.CheckRestores: hub.client.List(ctx, restores), doctor.CheckAccounts: hub.client.List(ctx, accounts),
 	}}
-	facts.Apps, facts.Backups, facts.Accounts = apps.Items, backups.Items, accounts.Items
+	facts.Apps, facts.Backups, facts.Restores, facts.Accounts = apps.Items, backups.Items, restores.Items, accounts.Items
 	return facts
 }
 

@@ -14,6 +14,7 @@ import (
 const (
 	CheckApplications = "Applications"
 	CheckBackups      = "Backups"
+	CheckRestores     = "Restores"
 	CheckAccounts     = "CloudAccounts"
 )
 
@@ -21,17 +22,18 @@ const (
 type FleetFacts struct {
 	Apps       []v1.EcommerceApp
 	Backups    []v1.Backup
+	Restores   []v1.Restore
 	Accounts   []v1.CloudAccount
 	Unreadable map[string]error
 }
 
-// Fleet returns the checks of applications, of their newest Backups and of CloudAccounts: one of the hub for each kind
+// Fleet returns the checks of applications, of their newest Backups, of Restores and of CloudAccounts: one of the hub for each kind
 // without a problem or that cannot be read, and one for each problem.
 func Fleet(f FleetFacts) (kinds, problems []Check) {
 	for _, kind := range []struct {
 		name  string
 		check func() []Check
-	}{{CheckApplications, f.applications}, {CheckBackups, f.backups}, {CheckAccounts, f.accounts}} {
+	}{{CheckApplications, f.applications}, {CheckBackups, f.backups}, {CheckRestores, f.restores}, {CheckAccounts, f.accounts}} {
 		if err := f.Unreadable[kind.name]; err != nil {
 			kinds = append(kinds, unreadable(kind.name, err))
 			continue
@@ -91,6 +93,26 @@ func (f *FleetFacts) backups() []Check {
 	return all
 }
 
+// restores checks that each Restore can go on: a database waits for one that is Stalled. What one says that has failed is for
+// those who asked for it.
+func (f *FleetFacts) restores() []Check {
+	var all []Check
+	for i := range f.Restores {
+		r := &f.Restores[i]
+		c := meta.FindStatusCondition(r.Status.Conditions, v1.ConditionStalled)
+		if c == nil || c.Status != metav1.ConditionTrue {
+			continue
+		}
+		all = appendProblem(all, r, *c)
+		// Whatever the reason is, a user has to act, and this brings the database back.
+		if last := &all[len(all)-1]; !r.PutsBack() && len(r.Status.Replaced()) > 0 {
+			last.Remedy = "kubectl shopfleet restore undo " + r.Name + " -n " + r.Namespace
+		}
+		all[len(all)-1].Failed = true
+	}
+	return all
+}
+
 func (f *FleetFacts) accounts() []Check {
 	var all []Check
 	for i := range f.Accounts {
@@ -119,6 +141,8 @@ func appendProblem(all []Check, object metav1.Object, c metav1.Condition) []Chec
 		values = []string{"APP", o.Name, "NAMESPACE", o.Namespace}
 	case *v1.Backup:
 		values = []string{"BACKUP", o.Name, "NAMESPACE", o.Namespace, "APP", o.Spec.AppRef.Name}
+	case *v1.Restore:
+		values = []string{"RESTORE", o.Name, "NAMESPACE", o.Namespace, "BACKUP", o.Spec.BackupRef.Name}
 	case *v1.CloudAccount:
 		values = []string{"ACCOUNT", o.Name}
 	}

@@ -30,6 +30,17 @@ func backupWith(name string, phase v1.BackupPhase, created time.Time) v1.Backup 
 	return b
 }
 
+// stalledRestore returns a Restore that has replaced a volume and cannot go on, with more steps that were begun.
+func stalledRestore(name, reason string, more ...string) v1.Restore {
+	r := v1.Restore{ObjectMeta: metav1.ObjectMeta{Namespace: "shops", Name: name}}
+	r.Status.Volumes = []v1.RestoredVolume{{Claim: "data-0", PersistentVolume: "new", Replaced: "old"}}
+	for _, step := range append([]string{v1.RestoreStepRetire}, more...) {
+		r.Status.Steps = append(r.Status.Steps, v1.StepStatus{Name: step})
+	}
+	r.Status.Conditions = []metav1.Condition{{Type: v1.ConditionStalled, Status: metav1.ConditionTrue, Reason: reason}}
+	return r
+}
+
 // TestFleet: problems of applications, of newest Backups and of accounts are named, and what only takes time does not fail.
 func TestFleet(t *testing.T) {
 	t.Parallel()
@@ -54,6 +65,10 @@ func TestFleet(t *testing.T) {
 		"an old failure": {FleetFacts{Backups: []v1.Backup{backupWith("b", v1.BackupFailed, day), backupWith("c", v1.BackupCompleted, day.Add(time.Hour))}}, nil, ""},
 		"a new failure": {FleetFacts{Backups: []v1.Backup{backupWith("b", v1.BackupCompleted, day), backupWith("c", v1.BackupFailed, day.Add(time.Hour))}},
 			[]string{"Ready False SnapshotFailed"}, "kubectl shopfleet backup create shop -n shops"},
+		"a stalled restore": {FleetFacts{Restores: []v1.Restore{stalledRestore("a", v1.ReasonCloudUnavailable)}},
+			[]string{"Stalled True CloudUnavailable"}, "kubectl shopfleet restore undo a -n shops"},
+		"a stalled undo": {FleetFacts{Restores: []v1.Restore{stalledRestore("a", v1.ReasonVolumeChanged, v1.RestoreStepHalt)}},
+			[]string{"Stalled True VolumeChanged"}, "Create another Restore, or back up again."},
 		"an account":  {FleetFacts{Accounts: []v1.CloudAccount{account}}, []string{"Ready False Unauthorized"}, "kubectl shopfleet explain Unauthorized"},
 		"not allowed": {FleetFacts{Unreadable: map[string]error{CheckBackups: forbidden}}, nil, ""},
 	} {
@@ -61,7 +76,7 @@ func TestFleet(t *testing.T) {
 			t.Parallel()
 			kinds, problems := Fleet(tt.facts)
 			all := slices.Concat(kinds, problems)
-			if len(all) < 3 {
+			if len(all) < 4 {
 				t.Errorf("%d checks, want at least one of each kind", len(all))
 			}
 			if diff := cmp.Diff(tt.want, failing(all)); diff != "" {

@@ -184,7 +184,7 @@ func (f *finder) check(kind string, c doctor.Check, conditions []metav1.Conditio
 	f.add(problem{key: needKey{kind, c.Check, c.Reason}, severity: severity, title: title, object: object})
 }
 
-// fleet adds the problems of applications, backups and accounts, and to waiting those that only take time.
+// fleet adds the problems of applications, backups, restores and accounts, and to waiting those that only take time.
 func (f *finder) fleet(waiting *finder) {
 	conditions := map[string][]metav1.Condition{}
 	for i := range f.s.Apps {
@@ -192,6 +192,9 @@ func (f *finder) fleet(waiting *finder) {
 	}
 	for i := range f.s.Backups {
 		conditions[hubstate.Backups+nameOf(&f.s.Backups[i])] = f.s.Backups[i].Status.Conditions
+	}
+	for i := range f.s.Restores {
+		conditions[hubstate.Restores+nameOf(&f.s.Restores[i])] = f.s.Restores[i].Status.Conditions
 	}
 	for i := range f.s.Accounts {
 		conditions[hubstate.Accounts+f.s.Accounts[i].Name] = f.s.Accounts[i].Status.Conditions
@@ -202,6 +205,7 @@ func (f *finder) fleet(waiting *finder) {
 	}{
 		{hubstate.Apps, doctor.FleetFacts{Apps: f.s.Apps}},
 		{hubstate.Backups, doctor.FleetFacts{Backups: f.s.Backups}},
+		{hubstate.Restores, doctor.FleetFacts{Restores: f.s.Restores}},
 		{hubstate.Accounts, doctor.FleetFacts{Accounts: f.s.Accounts}},
 	} {
 		_, problems := doctor.Fleet(part.facts)
@@ -330,6 +334,8 @@ func titleOf(kind string, c doctor.Check) (string, Severity) {
 		return memberTitle(c)
 	case hubstate.Backups:
 		return "The newest backup failed", Risk
+	case hubstate.Restores:
+		return "A database waits for a restore that cannot go on", Outage
 	case hubstate.Accounts:
 		return "A CloudAccount does not work", Risk
 	}
