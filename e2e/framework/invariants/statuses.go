@@ -198,8 +198,9 @@ func transitions() map[string]map[string][]string {
 			string(v1.RestoreInProgress): names(v1.RestoreStarting, v1.RestoreCleaningUp, v1.RestoreCompleted, v1.RestoreFailed),
 			string(v1.RestoreStarting):   names(v1.RestoreCleaningUp, v1.RestoreCompleted, v1.RestoreFailed),
 			string(v1.RestoreCleaningUp): names(v1.RestoreCompleted, v1.RestoreFailed),
-			string(v1.RestoreCompleted):  {},
-			string(v1.RestoreFailed):     {},
+			// A user may have put back what it replaced: the database starts once more.
+			string(v1.RestoreCompleted): names(v1.RestoreStarting),
+			string(v1.RestoreFailed):    {},
 		},
 	}
 }
