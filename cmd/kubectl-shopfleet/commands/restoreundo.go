@@ -204,8 +204,9 @@ func (u *restoreUndo) request(ctx context.Context, hub *cluster, r *v1.Restore) 
 
 // undoAction describes what is put back, and what the database is without afterwards.
 func undoAction(r *v1.Restore, backup *v1.Backup) string {
-	var back, restored []string
-	for _, v := range r.Status.Replaced() {
+	volumes := r.Status.Replaced()
+	back, restored := make([]string, 0, len(volumes)), make([]string, 0, len(volumes))
+	for _, v := range volumes {
 		back = append(back, fmt.Sprintf("PersistentVolume %s as claim %s", v.Replaced, v.Claim))
 		restored = append(restored, v.PersistentVolume)
 	}

@@ -93,8 +93,9 @@ func (w *work) returnVolumes(ctx context.Context) steps.Result {
 
 // retired returns the names of the volumes that were replaced.
 func (w *work) retired() []string {
-	var names []string
-	for _, v := range w.restore.Status.Replaced() {
+	volumes := w.restore.Status.Replaced()
+	names := make([]string, 0, len(volumes))
+	for _, v := range volumes {
 		names = append(names, v.Replaced)
 	}
 	return slices.Sorted(slices.Values(names))
