@@ -28,6 +28,7 @@ func exclusions() []exclusion {
 		exclude("StatefulSet", `^spec\.(serviceName|podManagementPolicy|volumeClaimTemplates)$`, "immutable"),
 		exclude(workloads, `^spec\.selector$`, "immutable"),
 		exclude(workloads, `^spec\.template\.metadata\.labels\[app\.kubernetes\.io/(component|instance|part-of)\]$`, "the immutable selector needs it"),
+		exclude("CronJob", `\.restartPolicy$`, "a Job with a podFailurePolicy has no other"),
 		exclude("Deployment", `^spec\.strategy\.type$`, "the other type excludes rollingUpdate"),
 		exclude("StatefulSet", `^spec\.updateStrategy\.type$`, "the other type excludes rollingUpdate"),
 		exclude(templates, `\.containers\[[^.]*\]$`, "a pod needs a container"),
