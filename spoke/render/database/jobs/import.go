@@ -26,6 +26,8 @@ const (
 	ExitVersion = 22
 	// ExitDamaged means that a checker of the engine has found damaged data.
 	ExitDamaged = 23
+	// ExitOwner means that the files belong to another user than that of the pod.
+	ExitOwner = 24
 )
 
 const (
@@ -91,7 +93,7 @@ func Import(i ImportSpec) (*batchv1.Job, error) {
 	labels := i.labels(map[string]string{v1.ComponentLabel: importComponent, v1.ManagedByLabel: v1.ManagedBy})
 	return i.of(labels, limits{
 		retries: importRetries, seconds: importSeconds,
-		final: []batchv1.PodFailurePolicyRule{final(ImportContainer, ExitNoData, ExitOtherLogin, ExitVersion, ExitDamaged)},
+		final: []batchv1.PodFailurePolicyRule{final(ImportContainer, ExitNoData, ExitOtherLogin, ExitVersion, ExitDamaged, ExitOwner)},
 	}, pod, i.Database.Pods), nil
 }
 

@@ -32,6 +32,11 @@ server=$(printf '%s\n' "$version" | sed 's/^[^0-9]*\([0-9]*\).*/\1/')
 [ "$files" = "$server" ] ||
   refuse 22 "the data is of PostgreSQL $files, and the server is PostgreSQL $server: restore with spec.database.version $files"
 
+# The server refuses files of another user. A namespace may have users of its own.
+owner=$(stat -c %u "$PGDATA")
+[ "$owner" = "$(id -u)" ] ||
+  refuse 24 "the data belongs to the user $owner, and pods here run as $(id -u): restore where pods have the same user, or a dump"
+
 # run runs SQL as the administrator in the database $1. Settings of roles and databases do not apply.
 run() {
   database=$1
@@ -50,7 +55,7 @@ echo "local $databases $users trust" >/tmp/import_hba.conf
 options="-c config_file=/tmp/import.conf -c hba_file=/tmp/import_hba.conf -c ident_file=/tmp/import_ident.conf
   -c listen_addresses='' -c port=5432 -c unix_socket_directories=/tmp -c unix_socket_group='' -c unix_socket_permissions=0700
   -c shared_preload_libraries='' -c ssl=off -c logging_collector=off -c log_destination=stderr -c huge_pages=off -c shared_buffers=128MB
-  -c hot_standby=off -c archive_mode=off -c max_logical_replication_workers=0 -c autovacuum=off"
+  -c hot_standby=off -c archive_mode=off -c synchronous_standby_names='' -c max_logical_replication_workers=0 -c autovacuum=off"
 # Slots, which are dropped, must fit and have the WAL that they were made for.
 options="$options -c wal_level=logical -c max_replication_slots=1000"
 if [ "$server" -ge 12 ]; then
