@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	csitranslation "k8s.io/csi-translation-lib"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
@@ -69,6 +70,18 @@ func driversOf(p v1.Provider) []string {
 	default:
 		return nil
 	}
+}
+
+// DriverOfClass returns the driver of a provider that makes the volumes of a StorageClass with a provisioner, which may be the
+// in-tree plugin before it, as Kubernetes has it; empty if none of the provider does.
+func DriverOfClass(p v1.Provider, provisioner string) string {
+	if driver, err := csitranslation.New().GetCSINameFromInTreeName(provisioner); err == nil {
+		provisioner = driver
+	}
+	if !slices.Contains(driversOf(p), provisioner) {
+		return ""
+	}
+	return provisioner
 }
 
 // ProviderOf returns the provider that a driver belongs to; false for drivers that are

@@ -15,14 +15,20 @@ func TestCanImport(t *testing.T) {
 	for name, tt := range map[string]struct {
 		capabilities []string
 		driver, says string
+		provisioner  string
 	}{
-		"all is there": {kinds, csi.DriverEBS, ""},
-		"no kinds":     {nil, csi.DriverEBS, csi.InstallSnapshots},
-		"no class":     {kinds, "", "spec.database.storageClassName"},
+		"all is there":     {kinds, csi.DriverEBS, "", csi.DriverEBS},
+		"an in-tree class": {kinds, csi.DriverEBS, "", "kubernetes.io/aws-ebs"},
+		"another driver":   {kinds, "", "has the provisioner driver.longhorn.io, which makes no volumes from snapshots of aws", "driver.longhorn.io"},
+		"no kinds":         {nil, csi.DriverEBS, csi.InstallSnapshots, csi.DriverEBS},
+		"no class":         {kinds, "", "has no storage class for the claim", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := &work{member: &v1.MemberCluster{}, targetFacts: &targetFacts{class: storageClass{driver: tt.driver}}}
+			w := &work{member: &v1.MemberCluster{}, targetFacts: &targetFacts{class: storageClass{provisioner: tt.provisioner, driver: tt.driver}}}
+			if got := csi.DriverOfClass(v1.ProviderAWS, tt.provisioner); got != tt.driver {
+				t.Errorf("the driver of %s is %q, want %q", tt.provisioner, got, tt.driver)
+			}
 			w.member.Status.Provider, w.member.Status.Capabilities = v1.ProviderAWS, tt.capabilities
 			got := w.canImport()
 			if got.Stops() != (tt.says != "") || got.Fatal || !strings.Contains(got.Message, tt.says) {

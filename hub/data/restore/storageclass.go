@@ -20,8 +20,9 @@ const defaultAnnotation = "storageclass.kubernetes.io/is-default-class"
 type storageClass struct {
 	// name is the name of the StorageClass; empty if the cluster has no default.
 	name string
-	// driver makes its volumes; empty if there is no such class.
-	driver string
+	// provisioner is that of the class; empty if there is no such class. driver is the driver of the provider that makes
+	// its volumes; empty if none does.
+	provisioner, driver string
 }
 
 // wantedClass holds the inputs that decide on the class: the existing claims, else the copy,
@@ -49,7 +50,7 @@ func findClass(ctx context.Context, reader client.Reader, wanted wantedClass) (s
 	if client.IgnoreNotFound(err) != nil {
 		return storageClass{}, fmt.Errorf("getting the storage class %s: %w", found.name, err)
 	}
-	found.driver = class.Provisioner
+	found.provisioner, found.driver = class.Provisioner, csi.DriverOfClass(wanted.member.Status.Provider, class.Provisioner)
 	return found, nil
 }
 

@@ -57,7 +57,7 @@ func TestFindClass(t *testing.T) {
 		tt.wanted.member = member
 		reader := fake.NewClientBuilder().WithScheme(scheme.Scheme).WithObjects(tt.classes...).Build()
 		got, err := findClass(t.Context(), reader, tt.wanted)
-		if err != nil || got.name != tt.want || (got.driver != "") != tt.known || tt.known && got.driver != "driver-of-"+tt.want {
+		if err != nil || got.name != tt.want || (got.provisioner != "") != tt.known || tt.known && got.provisioner != "driver-of-"+tt.want {
 			t.Errorf("%s: %+v, %v; want %q", name, got, err, tt.want)
 		}
 	}
