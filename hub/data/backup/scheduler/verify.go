@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
@@ -125,7 +126,7 @@ func (in input) proves(b *v1.Backup) string {
 	for _, region := range b.Spec.CopyToRegions {
 		found := ""
 		for _, m := range in.withCopies {
-			if m.Status.Region == region && hasCopies(b, m) && (found == "" || in.isPlaced(m.Name) && !in.isPlaced(found)) {
+			if m.Status.Region == region && hasCopies(b, m) && (in.isPlaced(m.Name) || in.fitsAnywhere()) && (found == "" || in.isPlaced(m.Name) && !in.isPlaced(found)) {
 				found = m.Name
 			}
 		}
@@ -147,6 +148,12 @@ func hasCopies(b *v1.Backup, m *v1.MemberCluster) bool {
 		}
 	}
 	return true
+}
+
+// fitsAnywhere reports whether the database asks for nothing that only clusters with the application need to have.
+func (in input) fitsAnywhere() bool {
+	db := in.app.Spec.Database
+	return db.StorageClassName == nil && len(db.NodeSelector) == 0 && equality.Semantic.DeepEqual(in.app.Spec.CloudConfig, v1.CloudConfig{})
 }
 
 func (in input) isPlaced(cluster string) bool {

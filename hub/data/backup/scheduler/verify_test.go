@@ -67,18 +67,20 @@ func TestBackupsAreProven(t *testing.T) {
 	}
 }
 
+// regionMember returns a member of an account that can restore snapshots in a region.
+func regionMember(name, region string, change ...func(*v1.MemberCluster)) *v1.MemberCluster {
+	m := &v1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	m.Spec.CloudAccountRef = &v1.ObjectReference{Name: "account"}
+	m.Status.Provider, m.Status.Region, m.Status.Capabilities = v1.ProviderAWS, region, []string{csi.CapabilitySnapshots}
+	for _, c := range change {
+		c(m)
+	}
+	return m
+}
+
 // TestWhereBackupsAreProven compares the cluster in which a backup is verified.
 func TestWhereBackupsAreProven(t *testing.T) {
 	t.Parallel()
-	member := func(name, region string, change ...func(*v1.MemberCluster)) *v1.MemberCluster {
-		m := &v1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Name: name}}
-		m.Spec.CloudAccountRef = &v1.ObjectReference{Name: "account"}
-		m.Status.Provider, m.Status.Region, m.Status.Capabilities = v1.ProviderAWS, region, []string{csi.CapabilitySnapshots}
-		for _, c := range change {
-			c(m)
-		}
-		return m
-	}
 	ready := []v1.CloudSnapshot{{Region: "us-east-1", ID: "snap-us", State: string(cloud.StateReady)}}
 	paused := func(m *v1.MemberCluster) { m.Spec.Paused = true }
 	agent := func(m *v1.MemberCluster) { m.Spec.Mode = v1.ModeAgent }
@@ -90,21 +92,29 @@ func TestWhereBackupsAreProven(t *testing.T) {
 		others []*v1.MemberCluster
 		method v1.BackupMethod
 		want   string
+		// asks changes what the database asks of a cluster.
+		asks func(*v1.EcommerceApp)
 	}{
-		"without a copy":               {own: member("eu-1", "eu-west-1"), want: "eu-1"},
-		"in mode Agent":                {own: member("eu-1", "eu-west-1", agent), want: "eu-1"},
-		"from its copy":                {member("eu-1", "eu-west-1"), ready, []*v1.MemberCluster{member("us-1", "us-east-1"), member("us-2", "us-east-1")}, "", "us-1"},
-		"where the application is":     {member("eu-1", "eu-west-1"), ready, []*v1.MemberCluster{member("us-0", "us-east-1"), member("us-1", "us-east-1")}, "", "us-1"},
-		"the copy is being made":       {member("eu-1", "eu-west-1"), []v1.CloudSnapshot{{Region: "us-east-1"}}, []*v1.MemberCluster{member("us-1", "us-east-1")}, "", "eu-1"},
-		"the copy is lost":             {member("eu-1", "eu-west-1"), []v1.CloudSnapshot{{Region: "us-east-1", ID: "snap-us", State: v1.SnapshotMissing}}, []*v1.MemberCluster{member("us-1", "us-east-1")}, "", "eu-1"},
-		"the member is paused":         {member("eu-1", "eu-west-1"), ready, []*v1.MemberCluster{member("us-1", "us-east-1", paused)}, "", "eu-1"},
-		"without snapshots there":      {member("eu-1", "eu-west-1"), ready, []*v1.MemberCluster{member("us-1", "us-east-1", bare)}, "", "eu-1"},
-		"of another account":           {member("eu-1", "eu-west-1"), ready, []*v1.MemberCluster{member("us-1", "us-east-1", another)}, "", "eu-1"},
-		"in another region":            {member("eu-1", "eu-west-1"), ready, []*v1.MemberCluster{member("us-1", "us-west-2")}, "", "eu-1"},
-		"only from its copy":           {member("eu-1", "eu-west-1", bare), ready, []*v1.MemberCluster{member("us-1", "us-east-1")}, "", "us-1"},
-		"without snapshots":            {own: member("eu-1", "eu-west-1", bare)},
-		"a dump":                       {own: member("eu-1", "eu-west-1"), method: v1.BackupDump, want: "eu-1"},
-		"a dump of a cluster of Agent": {own: member("eu-1", "eu-west-1", agent), method: v1.BackupDump},
+		"without a copy":           {own: regionMember("eu-1", "eu-west-1"), want: "eu-1"},
+		"in mode Agent":            {own: regionMember("eu-1", "eu-west-1", agent), want: "eu-1"},
+		"from its copy":            {regionMember("eu-1", "eu-west-1"), ready, []*v1.MemberCluster{regionMember("us-1", "us-east-1"), regionMember("us-2", "us-east-1")}, "", "us-1", nil},
+		"where the application is": {regionMember("eu-1", "eu-west-1"), ready, []*v1.MemberCluster{regionMember("us-0", "us-east-1"), regionMember("us-1", "us-east-1")}, "", "us-1", nil},
+		"the copy is being made":   {regionMember("eu-1", "eu-west-1"), []v1.CloudSnapshot{{Region: "us-east-1"}}, []*v1.MemberCluster{regionMember("us-1", "us-east-1")}, "", "eu-1", nil},
+		"the copy is lost":         {regionMember("eu-1", "eu-west-1"), []v1.CloudSnapshot{{Region: "us-east-1", ID: "snap-us", State: v1.SnapshotMissing}}, []*v1.MemberCluster{regionMember("us-1", "us-east-1")}, "", "eu-1", nil},
+		"the member is paused":     {regionMember("eu-1", "eu-west-1"), ready, []*v1.MemberCluster{regionMember("us-1", "us-east-1", paused)}, "", "eu-1", nil},
+		"without snapshots there":  {regionMember("eu-1", "eu-west-1"), ready, []*v1.MemberCluster{regionMember("us-1", "us-east-1", bare)}, "", "eu-1", nil},
+		"of another account":       {regionMember("eu-1", "eu-west-1"), ready, []*v1.MemberCluster{regionMember("us-1", "us-east-1", another)}, "", "eu-1", nil},
+		"in another region":        {regionMember("eu-1", "eu-west-1"), ready, []*v1.MemberCluster{regionMember("us-1", "us-west-2")}, "", "eu-1", nil},
+		"only from its copy":       {regionMember("eu-1", "eu-west-1", bare), ready, []*v1.MemberCluster{regionMember("us-1", "us-east-1")}, "", "us-1", nil},
+		"with a class of its own": {regionMember("eu-1", "eu-west-1"), ready, []*v1.MemberCluster{regionMember("us-0", "us-east-1")}, "", "eu-1", func(app *v1.EcommerceApp) {
+			app.Spec.Database.StorageClassName = new("fast")
+		}},
+		"with nodes of its own": {regionMember("eu-1", "eu-west-1"), ready, []*v1.MemberCluster{regionMember("us-0", "us-east-1"), regionMember("us-1", "us-east-1")}, "", "us-1", func(app *v1.EcommerceApp) {
+			app.Spec.Database.NodeSelector = map[string]string{"pool": "data"}
+		}},
+		"without snapshots":            {own: regionMember("eu-1", "eu-west-1", bare)},
+		"a dump":                       {own: regionMember("eu-1", "eu-west-1"), method: v1.BackupDump, want: "eu-1"},
+		"a dump of a cluster of Agent": {own: regionMember("eu-1", "eu-west-1", agent), method: v1.BackupDump},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -115,6 +125,9 @@ func TestWhereBackupsAreProven(t *testing.T) {
 			in := situation("2026-03-03T04:10:00Z")
 			in.app.Status.Clusters = []v1.ClusterStatus{{Name: "eu-1"}, {Name: "us-1"}}
 			in.members["eu-1"], in.withCopies = tt.own, tt.others
+			if tt.asks != nil {
+				tt.asks(in.app)
+			}
 			got := ""
 			if in.canProve(&b) {
 				got = in.proves(&b)
