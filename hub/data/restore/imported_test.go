@@ -2,6 +2,7 @@ package restore
 
 import (
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -9,19 +10,9 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
-	"sigs.k8s.io/controller-runtime/pkg/cluster"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
-
-// reached is a member whose objects a test has made.
-type reached struct {
-	cluster.Cluster
-	client client.Client
-}
-
-func (r reached) GetAPIReader() client.Reader { return r.client }
-func (r reached) GetClient() client.Client    { return r.client }
 
 // TestWhichClaimsAreImported checks that the claim of data that a Job has opened, and no other one, says that it takes
 // any passwords.
@@ -47,9 +38,10 @@ func TestWhichClaimsAreImported(t *testing.T) {
 				&corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: tt.uses}},
 			).Build()
 			w := situation()
-			w.restore.Namespace, w.targetFacts = "prod", &targetFacts{cluster: reached{client: member}}
+			w.restore.Namespace, w.targetFacts = "prod", &targetFacts{cluster: storage{client: member}}
 			tt.volume.Claim = "data-shop-database-0"
 			w.restore.Status.Volumes = []v1.RestoredVolume{tt.volume}
+			w.restore.Status.Steps = recordOf(time.Unix(1, 0), stepRetire)
 			step := w.bindClaims
 			if tt.back {
 				step = w.returnVolumes

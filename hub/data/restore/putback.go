@@ -13,6 +13,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/data/steps"
+	"github.com/shopfleet/shopfleet/spoke/runtime/retry"
 )
 
 // minCause is how many bytes of its cause the message of a Restore that cannot go on has at least.
@@ -23,8 +24,8 @@ const minCause = 100
 func (w *work) stepsBack() []steps.Step {
 	return []steps.Step{
 		{Name: v1.RestoreStepHalt, Run: inMember(w.stopDatabase), NoWayBack: true, Once: true},
-		{Name: stepReturn, Run: steps.Then(inMember(w.release), inMember(w.returnVolumes)), NoWayBack: true, Once: true},
-		{Name: v1.RestoreStepPutBack, Run: inMember(w.start), Once: true},
+		{Name: stepReturn, Run: inMember(w.returnVolumes), NoWayBack: true, Once: true},
+		{Name: v1.RestoreStepPutBack, Run: steps.Then(inMember(w.start), inMember(w.release)), Once: true},
 	}
 }
 
@@ -35,7 +36,9 @@ func (w *work) putBack(ctx context.Context) (reconcile.Result, error) {
 		result = w.findTarget(ctx)
 	}
 	if err == nil && !result.Stops() && !steps.Begun(w.restore.Status.Steps, v1.RestoreStepHalt) {
-		result = w.findReplaced(ctx)
+		if result = w.findReplaced(ctx); !result.Stops() {
+			result = w.replaceable(ctx)
+		}
 	}
 	if err == nil && !result.Stops() {
 		result, err = steps.Advance(ctx, w.stepsBack(), &w.restore.Status.Steps, w.now)
@@ -57,17 +60,24 @@ func (w *work) putBack(ctx context.Context) (reconcile.Result, error) {
 	return w.options.Waits.Later(max(result.Wait, memberDelay)), nil
 }
 
-// findReplaced reports that a volume that was replaced is there no longer, before the database is stopped for it.
+// findReplaced reports that a volume that was replaced cannot be put back, before the database is stopped for it.
 func (w *work) findReplaced(ctx context.Context) steps.Result {
 	ctx, cancel := context.WithTimeout(ctx, memberTimeout)
 	defer cancel()
-	for _, name := range w.retired() {
-		err := w.reader().Get(ctx, client.ObjectKey{Name: name}, &corev1.PersistentVolume{})
+	for _, v := range w.restore.Status.Replaced() {
+		pv := &corev1.PersistentVolume{}
+		err := w.reader().Get(ctx, client.ObjectKey{Name: v.Replaced}, pv)
 		if apierrors.IsNotFound(err) {
-			return steps.Fail(v1.ReasonVolumeChanged, "there is no PersistentVolume %s in %s", name, w.member.Name)
+			return steps.Fail(v1.ReasonVolumeChanged, "there is no PersistentVolume %s in %s", v.Replaced, w.member.Name)
 		}
 		if err != nil {
 			return w.memberError(err)
+		}
+		if ref := pv.Spec.ClaimRef; ref != nil && (ref.Namespace != w.namespace() || ref.Name != v.Claim) {
+			return steps.Fail(v1.ReasonVolumeInUse, "the PersistentVolume %s in %s has the claim %s/%s now", v.Replaced, w.member.Name, ref.Namespace, ref.Name)
+		}
+		if live := w.targetFacts.claims[v.Claim]; live != nil && !slices.Contains([]string{"", v.PersistentVolume, v.Replaced}, live.pvc.Spec.VolumeName) {
+			return steps.Fail(v1.ReasonVolumeInUse, "the claim %s in %s has another volume meanwhile, %s", v.Claim, w.member.Name, live.pvc.Spec.VolumeName)
 		}
 	}
 	return steps.Result{}
@@ -79,16 +89,35 @@ func (w *work) returnVolumes(ctx context.Context) steps.Result {
 	defer cancel()
 	waiting := steps.Result{}
 	for _, v := range w.restore.Status.Replaced() {
+		restored := v.PersistentVolume
 		v.PersistentVolume = v.Replaced
 		bound, err := w.bind(ctx, &v)
+		if err == nil && bound {
+			err = w.unpoint(ctx, restored, v.Claim)
+		}
 		if err != nil {
-			return w.memberError(err)
+			return w.notBound(err)
 		}
 		if !bound {
 			waiting = steps.RetryAfter(memberDelay, v1.ReasonCreatingVolumes, "waiting for the claim %s in %s to be bound to %s", v.Claim, w.member.Name, v.Replaced)
 		}
 	}
 	return waiting
+}
+
+// unpoint has a restored volume that no claim got yet wait for none: the next claim of the name would get it.
+func (w *work) unpoint(ctx context.Context, name, claim string) error {
+	pv := &corev1.PersistentVolume{}
+	err := w.reader().Get(ctx, client.ObjectKey{Name: name}, pv)
+	if ref := pv.Spec.ClaimRef; err != nil || ref == nil || ref.UID != "" || ref.Namespace != w.namespace() || ref.Name != claim {
+		return client.IgnoreNotFound(err)
+	}
+	before := pv.DeepCopy()
+	pv.Spec.ClaimRef.UID = w.restore.UID
+	if err := w.writer().Patch(ctx, pv, retry.MergeFromLocked(before)); err != nil {
+		return fmt.Errorf("releasing the volume %s: %w", name, err)
+	}
+	return nil
 }
 
 // retired returns the names of the volumes that were replaced.

@@ -37,8 +37,7 @@ func (w *work) chooseSnapshots(ctx context.Context) steps.Result {
 		}
 		name := snapshot.Claim
 		if live := w.targetFacts.claims[name]; live != nil && !w.restore.Spec.Overwrite && !w.restore.Spec.Verify {
-			return steps.Fail(v1.ReasonVolumeInUse, "the database has the claim %s in %s: give spec.overwrite: true to put the restored volume in its place",
-				name, w.member.Name)
+			return w.inUse(name)
 		}
 		chosen = append(chosen, v1.RestoredVolume{Claim: name, Snapshot: id})
 	}
@@ -47,6 +46,12 @@ func (w *work) chooseSnapshots(ctx context.Context) steps.Result {
 	}
 	w.restore.Status.Volumes = chosen
 	return steps.Result{}
+}
+
+// inUse returns the result for a claim that must not be replaced.
+func (w *work) inUse(claim string) steps.Result {
+	return steps.Fail(v1.ReasonVolumeInUse, "the database has the claim %s in %s: give spec.overwrite: true to put the restored volume in its place",
+		claim, w.member.Name)
 }
 
 // noneIn returns the result for a Backup without a snapshot in a region.
@@ -81,11 +86,11 @@ func (w *work) onlyPrimary(others []string) steps.Result {
 	}
 	if copied := w.targetFacts.copy; copied != nil && copied.Spec.Database != nil && ptr.Deref(copied.Spec.Database.Replicas, 1) > 1 {
 		return steps.Fail(v1.ReasonInUse, "the database in %s has %d pods, and all but the first would keep the data that they have: "+
-			"%s, and restore then", w.member.Name, *copied.Spec.Database.Replicas, then)
+			"%s, and try again", w.member.Name, *copied.Spec.Database.Replicas, then)
 	}
 	if len(others) > 0 {
 		return steps.Fail(v1.ReasonInUse, "former pods of the database left their data in %s, with which more pods would go on: "+
-			"%s, and restore then", w.member.Name, then)
+			"%s, and try again", w.member.Name, then)
 	}
 	return steps.Result{}
 }

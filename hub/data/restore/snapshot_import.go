@@ -7,6 +7,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -30,6 +31,9 @@ func (w *work) canImport() steps.Result {
 	switch {
 	case !csi.HasSnapshots(w.member):
 		return steps.RetryAfter(steps.Refused, v1.ReasonDriverMissing, "%s has no VolumeSnapshots: %s", w.member.Name, csi.InstallSnapshots)
+	case w.targetFacts.class.driver == "" && w.targetFacts.class.provisioner != "":
+		return steps.RetryAfter(steps.Refused, v1.ReasonDriverMissing, "the storage class %s in %s has the provisioner %s, which makes no volumes from snapshots of %s: "+
+			"set spec.database.storageClassName", w.targetFacts.class.name, w.member.Name, w.targetFacts.class.provisioner, w.member.Status.Provider)
 	case w.targetFacts.class.driver == "":
 		return steps.RetryAfter(steps.Refused, v1.ReasonDriverMissing, "%s has no storage class for the claim: "+
 			"set spec.database.storageClassName, or make one the default", w.member.Name)
@@ -184,6 +188,8 @@ func (w *work) notImported(o memberjob.Outcome) steps.Result {
 		return steps.Fail(v1.ReasonCredentialsMissing, "the data is not that of the database in %s: %s", w.member.Name, said)
 	case jobs.ExitVersion:
 		return steps.Fail(v1.ReasonEngineMismatch, "the database in %s cannot read the data: %s", w.member.Name, said)
+	case jobs.ExitOwner:
+		return steps.Fail(v1.ReasonForbidden, "the database in %s cannot read the data: %s", w.member.Name, said)
 	case jobs.ExitDamaged:
 		return steps.Fail(v1.ReasonVerificationFailed, "the volume that %s made of the snapshot: %s", w.member.Name, said)
 	default:
@@ -219,6 +225,9 @@ func (w *work) undoImport(ctx context.Context) (steps.Result, error) {
 	waiting := steps.Result{}
 	for j := range w.restore.Status.Volumes {
 		v := &w.restore.Status.Volumes[j]
+		if isStatic(*v) {
+			continue // It was not imported.
+		}
 		for attempt := range v.Attempt + 1 {
 			was := *v
 			was.Attempt = attempt
@@ -261,7 +270,7 @@ func (w *work) deleteJob(ctx context.Context, i volumeImport) error {
 func (w *work) deleteSnapshot(ctx context.Context, i volumeImport) error {
 	for _, o := range []client.Object{i.snapshot(), i.content()} {
 		err := w.reader().Get(ctx, client.ObjectKeyFromObject(o), o)
-		if apierrors.IsNotFound(err) || err == nil && !o.GetDeletionTimestamp().IsZero() {
+		if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) || err == nil && !o.GetDeletionTimestamp().IsZero() {
 			continue
 		}
 		if err != nil {

@@ -25,12 +25,16 @@ func (w *work) stopDatabase(ctx context.Context) steps.Result {
 	}
 	ctx, cancel := context.WithTimeout(ctx, memberTimeout)
 	defer cancel()
-	if _, err := takeLock(ctx, w.writer(), w.targetFacts.copy, v1.RestoringAnnotation, w.restore.Name); err != nil {
+	taken, err := takeLock(ctx, w.writer(), w.targetFacts.copy, v1.RestoringAnnotation, w.restore.Name)
+	if err != nil {
 		return w.memberError(err)
+	}
+	if taken { // A pod that is not there at this moment may be on its way.
+		return steps.RetryAfter(memberDelay, v1.ReasonStoppingDatabase, "the database in %s is being stopped", w.member.Name)
 	}
 	pod := &corev1.Pod{}
 	key := client.ObjectKey{Namespace: w.restore.Namespace, Name: render.DatabasePod(w.backup.Spec.AppRef.Name)}
-	err := w.reader().Get(ctx, key, pod)
+	err = w.reader().Get(ctx, key, pod)
 	switch {
 	case apierrors.IsNotFound(err):
 		return steps.Result{}
@@ -39,6 +43,52 @@ func (w *work) stopDatabase(ctx context.Context) steps.Result {
 	default:
 		return steps.RetryAfter(memberDelay, v1.ReasonStoppingDatabase, "waiting for the database in %s to stop", w.member.Name)
 	}
+}
+
+// mayRetire looks again at what may have changed while the snapshots were imported, when the database does not run and can still
+// be started as it was, and has the imported volumes kept.
+func (w *work) mayRetire(ctx context.Context) steps.Result {
+	if result := w.replaceable(ctx); result.Stops() {
+		return result
+	}
+	ctx, cancel := context.WithTimeout(ctx, memberTimeout)
+	defer cancel()
+	for _, v := range w.restore.Status.Volumes {
+		if w.targetFacts.claims[v.Claim] != nil && !w.restore.Spec.Overwrite {
+			return w.inUse(v.Claim)
+		}
+		err := w.keep(ctx, v.PersistentVolume)
+		if apierrors.IsNotFound(err) {
+			return steps.Fail(v1.ReasonVolumeChanged, "there is no PersistentVolume %s in %s any more, which was made of the snapshot", v.PersistentVolume, w.member.Name)
+		}
+		if err != nil {
+			return w.memberError(err)
+		}
+	}
+	return steps.Result{}
+}
+
+// keep has a volume stay without its claim.
+func (w *work) keep(ctx context.Context, name string) error {
+	pv := &corev1.PersistentVolume{}
+	if err := w.reader().Get(ctx, client.ObjectKey{Name: name}, pv); err != nil {
+		return fmt.Errorf("getting the PersistentVolume %s: %w", name, err)
+	}
+	return w.retain(ctx, pv)
+}
+
+// retain has a volume that was read stay without its claim.
+func (w *work) retain(ctx context.Context, pv *corev1.PersistentVolume) error {
+	if pv.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimRetain {
+		return nil
+	}
+	before := pv.DeepCopy()
+	pv.Spec.PersistentVolumeReclaimPolicy = corev1.PersistentVolumeReclaimRetain
+	// Optimistic: a deletion of the claim must not come before it is true.
+	if err := w.writer().Patch(ctx, pv, retry.MergeFromLocked(before)); err != nil {
+		return fmt.Errorf("keeping the volume %s: %w", pv.Name, err)
+	}
+	return nil
 }
 
 // retireClaims deletes the claims that have other volumes than the restored ones. The volumes stay. From its beginning on there
@@ -53,7 +103,7 @@ func (w *work) retireClaims(ctx context.Context) steps.Result {
 		if live == nil || live.pvc.Spec.VolumeName == v.PersistentVolume {
 			continue
 		}
-		if live.pv != nil {
+		if live.pv != nil && v.Replaced == "" { // What is made meanwhile is not what was replaced.
 			v.Replaced = live.pv.Name
 		}
 		if err := w.retire(ctx, live); err != nil {
@@ -67,20 +117,16 @@ func (w *work) retireClaims(ctx context.Context) steps.Result {
 // retire deletes a claim whose volume stays. Nothing is deleted before the status says that the step was begun, and what is
 // replaced.
 func (w *work) retire(ctx context.Context, live *claim) error {
-	c := w.writer()
-	if live.pv != nil && live.pv.Spec.PersistentVolumeReclaimPolicy != corev1.PersistentVolumeReclaimRetain {
-		before := live.pv.DeepCopy()
-		live.pv.Spec.PersistentVolumeReclaimPolicy = corev1.PersistentVolumeReclaimRetain
-		// Optimistic: the deletion below must not come before it is true.
-		if err := c.Patch(ctx, live.pv, retry.MergeFromLocked(before)); err != nil {
-			return fmt.Errorf("keeping the volume %s: %w", live.pv.Name, err)
+	if live.pv != nil {
+		if err := w.retain(ctx, live.pv); err != nil {
+			return err
 		}
 	}
 	if !w.recorded() || !live.pvc.DeletionTimestamp.IsZero() {
 		return nil
 	}
 	same := client.Preconditions{UID: new(live.pvc.UID), ResourceVersion: new(live.pvc.ResourceVersion)}
-	if err := c.Delete(ctx, live.pvc, same); client.IgnoreNotFound(err) != nil {
+	if err := w.writer().Delete(ctx, live.pvc, same); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("deleting the claim %s: %w", live.pvc.Name, err)
 	}
 	return nil
@@ -103,7 +149,7 @@ func (w *work) bindClaims(ctx context.Context) steps.Result {
 		}
 		bound, err := w.bind(ctx, v)
 		if err != nil {
-			return w.memberError(err)
+			return w.notBound(err)
 		}
 		if bound {
 			v.State = v1.RestoredVolumeBound
@@ -114,13 +160,21 @@ func (w *work) bindClaims(ctx context.Context) steps.Result {
 	return waiting
 }
 
+// notBound returns the result for an error of bind. A volume that is gone does not come back.
+func (w *work) notBound(err error) steps.Result {
+	if apierrors.IsNotFound(err) {
+		return steps.Fail(v1.ReasonVolumeChanged, "in %s: %v", w.member.Name, err)
+	}
+	return w.memberError(err)
+}
+
 // bind brings one claim closer to its restored volume, and reports whether it is bound to it. Each step is safe to repeat.
 func (w *work) bind(ctx context.Context, v *v1.RestoredVolume) (bool, error) {
 	switch live := w.targetFacts.claims[v.Claim]; {
 	case live != nil && live.pvc.Spec.VolumeName == v.PersistentVolume:
-		return live.pvc.Status.Phase == corev1.ClaimBound, nil
+		return live.pvc.DeletionTimestamp.IsZero() && live.pvc.Status.Phase == corev1.ClaimBound, nil
 	case live != nil:
-		if live.pv != nil {
+		if live.pv != nil && v.Replaced == "" { // What is made meanwhile is not what was replaced.
 			v.Replaced = live.pv.Name
 		}
 		return false, w.retire(ctx, live) // One that was made meanwhile.
@@ -129,8 +183,10 @@ func (w *work) bind(ctx context.Context, v *v1.RestoredVolume) (bool, error) {
 	if err := w.reader().Get(ctx, client.ObjectKey{Name: v.PersistentVolume}, pv); err != nil {
 		return false, fmt.Errorf("getting the PersistentVolume %s: %w", v.PersistentVolume, err)
 	}
-	if free, err := w.free(ctx, w.importOf(v), pv); !free || err != nil {
-		return false, err
+	if v.PersistentVolume != v.Replaced {
+		if free, err := w.free(ctx, w.importOf(v), pv); !free || err != nil {
+			return false, err
+		}
 	}
 	if err := w.point(ctx, pv, v.Claim); err != nil {
 		return false, err

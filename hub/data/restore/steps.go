@@ -37,7 +37,7 @@ func (w *work) steps() []steps.Step {
 		return []steps.Step{
 			{Name: "Resolve", Run: inMember(w.chooseSnapshots), Once: true},
 			{Name: stepImport, Run: inMember(w.importVolumes), Undo: w.undoImport, Once: true},
-			{Name: v1.RestoreStepStop, Run: inMember(w.stopDatabase), Undo: w.startAgain, Once: true},
+			{Name: v1.RestoreStepStop, Run: steps.Then(inMember(w.stopDatabase), inMember(w.mayRetire)), Undo: w.startAgain, Once: true},
 			{Name: stepRetire, Run: inMember(w.retireClaims), NoWayBack: true, Once: true},
 			{Name: stepBind, Run: inMember(w.bindClaims), Once: true},
 			{Name: v1.RestoreStepStart, Run: inMember(w.startDatabase), Once: true},
@@ -53,11 +53,12 @@ func inMember(run func(context.Context) steps.Result) func(context.Context) (ste
 
 // advance finds what the Restore works on, and runs its steps.
 func (w *work) advance(ctx context.Context) (steps.Result, error) {
+	migrated := migrate(w.restore, w.now) // A Restore that has replaced claims is not refused any more.
 	if result, err := w.find(ctx); result.Stops() || err != nil {
 		return result, err
 	}
-	if result := migrate(w.restore, w.now); result.Stops() {
-		return result, nil
+	if migrated.Stops() {
+		return migrated, nil
 	}
 	if !w.isDump() {
 		if result := w.findTarget(ctx); result.Stops() {
