@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -91,8 +92,8 @@ func secretive() []client.Object {
 	return []client.Object{
 		app, account, event(config.Namespace), event("production"),
 		&corev1.Secret{ObjectMeta: system("login"), StringData: map[string]string{"user": stored, "password": stored}},
-		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: config.Namespace, Name: "spare", Labels: map[string]string{v1.MemberClusterLabel: "true"}}, StringData: map[string]string{"kubeconfig": stored}},
 		&v1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Name: "spare", Annotations: map[string]string{"example.com/bearer": "Bearer " + hush}}},
+		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: config.Namespace, Name: "spare", Labels: map[string]string{v1.MemberClusterLabel: "true"}}, StringData: map[string]string{"kubeconfig": stored}},
 		&appsv1.Deployment{ObjectMeta: system("shopfleet-hub"), Spec: appsv1.DeploymentSpec{Selector: &metav1.LabelSelector{MatchLabels: labels},
 			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels, Annotations: map[string]string{"example.com/password": hush}}, Spec: pod}}},
 		&corev1.Pod{ObjectMeta: system("shopfleet-hub-0"), Spec: pod},
@@ -104,7 +105,7 @@ func (s *suite) testReport(t *testing.T) {
 	t.Helper()
 	objects := secretive()
 	defer func() {
-		for _, object := range objects {
+		for _, object := range slices.Backward(objects) { // The hub registers a member for its Secret.
 			framework.Delete(t, s.Hub, object)
 		}
 	}()
