@@ -288,7 +288,7 @@ type AzureAccount struct {
 	// +kubebuilder:validation:Pattern=`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`
 	SubscriptionID string `json:"subscriptionID"`
 
-	// resourceGroups are the groups that snapshots and volumes are created in, by region, for
+	// resourceGroups are the groups that snapshots are created in, by region, for
 	// example westeurope. One entry alone serves all regions. Of several, each serves its own,
 	// and a region without one is not used: the condition Authorized names it. Use groups for this
 	// hub alone, because the hub lists all of them. 1 to 50, with regions of at most 63

@@ -56,7 +56,7 @@ type RestoreSpec struct {
 
 	// zone is the label topology.kubernetes.io/zone of the nodes on which the new volumes are
 	// made. The default is that of a node on which the database may run. It has no effect on
-	// dumps and verifications. 1 to 63 characters.
+	// dumps. 1 to 63 characters.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63

@@ -144,7 +144,7 @@ func appFailures() []Entry {
 		{v1.ReasonFieldManagerConflict, "Another client changes fields of a child each time they are repaired: an autoscaler, a GitOps tool or a policy. They are repaired once in five minutes. The component works all the same; Stalled is True, because the spec and the other client want different things.",
 			describeApp,
 			"Stop the client that the message names from changing the field, or set the same value in the application.\nA HorizontalPodAutoscaler that you made: delete it, and set autoscaling of the component in place of replicas. kubectl get hpa -n NAMESPACE   # in the member"},
-		{v1.ReasonForbidden, "A member refuses a write: a permission is missing, or an admission policy or a quota denies it. The condition Propagated: the hub may not read what spec.propagate lists. CloudAccount: the provider denies reading the identity or listing the bucket. In doctor, you may not read what the check is about.",
+		{v1.ReasonForbidden, "A member refuses a write: a permission is missing, or an admission policy or a quota denies it. The condition Propagated: the hub may not read what spec.propagate lists. CloudAccount: the provider denies reading the identity or listing the bucket. On a Restore: the files belong to another user than the pods there, or a dump was to be verified in mode Agent; both end it. In doctor, you may not read what the check is about.",
 			describeApp,
 			joinAgain + "\nThe command grants what the hub needs. If the message names a policy or a quota, change that in the member; the hub tries again within 5 minutes." +
 				"\nFor the condition Propagated, see [Propagate](README.md#propagate). In doctor, ask an administrator for the permission in the message, or for the output of the command."},

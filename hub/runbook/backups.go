@@ -71,7 +71,7 @@ func backupFailures() []Entry {
 			"kubectl get ecommerceapp -n NAMESPACE", "Delete the Backup object, or create the application again."},
 		{v1.ReasonNoDatabase, "The application has no database, or is not placed in the cluster yet.",
 			describeApp, "Give the application spec.database, or place it in the cluster; a Restore goes on then."},
-		{v1.ReasonVerificationFailed, "The last backup that was restored for a test did not start, or is damaged. It may not be of use.",
+		{v1.ReasonVerificationFailed, "The last verification failed: the data did not open, is damaged, or was not read within 6 hours; or the cluster could not do it. The message has the cause.",
 			"kubectl get restores -n NAMESPACE -o wide", backupAgain + "\nLook up the reason in the message of the Restore; keep older Backups until one is verified."},
 	}
 }
@@ -79,7 +79,7 @@ func backupFailures() []Entry {
 // restores returns the reasons of a Restore.
 func restores() []Entry {
 	return []Entry{
-		{v1.ReasonVerifying, "The restored data is read, for a test beside the application.", describeRestore, waitOn},
+		{v1.ReasonVerifying, "The restored data is read, or a database starts on a loaded dump, for a test beside the application.", describeRestore, waitOn},
 		{v1.ReasonLoading, "A Job loads the dump into the database.", jobsInMember, waitOn},
 		{v1.ReasonStoppingApplication, "The hub stops what uses the database, so that only the restore writes.", statusApp, waitOn},
 		{v1.ReasonStoppingDatabase, "The hub stops the database, to replace its volumes.", statusApp, waitOn},
@@ -91,16 +91,14 @@ func restores() []Entry {
 			listBackups, "Restore another Backup, or set spec.objectStorage of the CloudAccount back to the bucket of the dump."},
 		{v1.ReasonDatabaseNotEmpty, "The database has data, and the Restore is not allowed to replace it.",
 			describeRestore, "To replace the data of the database: kubectl shopfleet restore BACKUP -n NAMESPACE --overwrite\nBack the database up first."},
-		{v1.ReasonVolumeInUse, "The database has a claim in the cluster, and the Restore is not allowed to replace its volume.",
-			describeRestore, "To replace the volume of the database: kubectl shopfleet restore BACKUP -n NAMESPACE --overwrite\nThe old volume is retained."},
+		{v1.ReasonVolumeInUse, "The database has a claim in the cluster, maybe since the import began, and the Restore may not replace its volume. Or a volume that is to be put back has another claim, or its claim another volume.",
+			describeRestore, "If volumes are to be put back: delete the claim that the message names, if it is not needed.\nTo replace the volume of the database: kubectl shopfleet restore BACKUP -n NAMESPACE --overwrite\nThe old volume is retained."},
 		{v1.ReasonAlreadyRestored, "The cluster records that this Restore has ended, which a hub that was itself restored does not know. Nothing is replaced again.",
 			describeRestore, "If the data is to be restored once more: kubectl shopfleet restore BACKUP -n NAMESPACE"},
-		{v1.ReasonPutBack, "A user had the hub put back the volumes that this Restore replaced. The database runs on them; the restored ones stay, as PersistentVolumes.",
+		{v1.ReasonPutBack, "A user had the hub put back the volumes that this Restore replaced: the Restore has the annotation ecommerce.io/put-back=true. The database runs on them; restored volumes that it used stay as PersistentVolumes.",
 			describeRestore, "Delete the PersistentVolumes, and their volumes in the cloud, if you do not need what was written there.\nTo restore another Backup: kubectl shopfleet restore BACKUP -n NAMESPACE --overwrite"},
-		{v1.ReasonVolumeChanged, "A volume or snapshot is not the one that the hub asked for: another request has used its name or token. Or a volume that is to be put back is there no longer.",
+		{v1.ReasonVolumeChanged, "A volume or snapshot is not the one that the hub asked for: another request has used its name or token. Or a volume that was imported, or is to be put back, is there no longer.",
 			describeRestore, "Create another Restore, or back up again."},
-		{v1.ReasonPutBack, "A user had the volumes put back that the Restore had replaced. The database runs on the data from before the Restore, and the restored volumes are retained.",
-			describeRestore, "To restore again, when what was wrong is corrected: kubectl shopfleet restore BACKUP -n NAMESPACE --overwrite\nThe annotation ecommerce.io/put-back=true asked for it."},
 		{v1.ReasonBackupNotFound, "The Backup of the Restore does not exist, or is being deleted.",
 			"kubectl shopfleet backup list -n NAMESPACE", "kubectl shopfleet backup rediscover\nThat recovers Backup objects from the cloud. Otherwise name another Backup."},
 		{v1.ReasonBackupNotReady, "The Backup is not complete, has failed, or its copy in the region is still being made.",

@@ -115,7 +115,7 @@ func memberAgent() []Entry {
 func memberStorage() []Entry {
 	return []Entry{
 		{v1.ReasonProvisioned, "The StorageClasses of the storage profiles exist in the member.", "", ""},
-		{v1.ReasonDriverMissing, "The member has no CSI driver for its provider, so storage profiles and snapshots do not work there.",
+		{v1.ReasonDriverMissing, "The member has no CSI driver for its provider, so storage profiles and snapshots do not work there. On a Restore: it serves no VolumeSnapshots, or the StorageClass is missing or of a driver that makes no volumes from the snapshots of the provider.",
 			"kubectl get csidrivers   # in the member",
 			"Install the CSI driver that the message names in the member.\nUntil then use spec.database.storageClassName with a class that the member has. The hub sees the driver by itself."},
 		{v1.ReasonProviderUnknown, "The provider of the member, or its region, is not known, so the hub cannot choose storage classes or volumes. It is detected from the nodes: there are none yet, or they have no providerID.",

@@ -35,8 +35,8 @@ func (p *Program) restoreCommand() *cobra.Command {
 
 Creates a Restore, and waits until it is complete.
 
-From snapshots the hub creates volumes, and binds them to the PersistentVolumeClaims of
-the database. If the database is running, you must allow that with --overwrite: it is
+From snapshots the CSI driver of the cluster creates volumes, and the hub binds them to the
+PersistentVolumeClaims of the database. If the database is running, you must allow that with --overwrite: it is
 stopped meanwhile, and its old volumes are retained. The cluster must have the provider
 and the account of the Backup, in a region with a snapshot or a copy of it.
 
@@ -64,7 +64,7 @@ See where Backups are stored: kubectl shopfleet backup list -o wide`,
 	}
 	c.output = newOutput(cmd)
 	cmd.Flags().StringVar(&c.spec.ClusterRef.Name, "member", "", "`MEMBER` to restore to; default: the one of the Backup")
-	cmd.Flags().StringVar(&c.spec.Zone, "zone", "", "Zone of the volumes from snapshots; default: that of the volume to replace, else the first of the cluster")
+	cmd.Flags().StringVar(&c.spec.Zone, "zone", "", "Zone of the volumes from snapshots; default: that of a node on which the database may run")
 	cmd.Flags().BoolVar(&c.spec.Overwrite, "overwrite", false, "Replace the volumes of a running database, or the data of one that is not empty")
 	cmd.Flags().BoolVar(&c.spec.Verify, "verify", false, "Only verify that the Backup can be restored; the EcommerceApp is not affected")
 	c.confirmation.add(cmd, " of --overwrite")

@@ -46,7 +46,8 @@ that they had before, and starts it again. The Restore is then Failed with the r
 PutBack.
 
 What was written since the Restore is on the restored volumes. These stay, as
-PersistentVolumes, and the database has nothing of it.
+PersistentVolumes, and the database has nothing of it. A restored volume that no claim of
+the database got yet is deleted.
 
 Nothing is put back of a dump, whose previous data is not kept. A Restore that has
 replaced nothing yet is taken back when you delete it.
