@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -131,8 +132,8 @@ func (r *region) checkUntouched(t *testing.T, since audit.Mark, changed ...strin
 func (r *region) contents(t *testing.T) map[string]string {
 	t.Helper()
 	configs, services, secrets := &corev1.ConfigMapList{}, &corev1.ServiceList{}, &corev1.SecretList{}
-	deployments, sets := &appsv1.DeploymentList{}, &appsv1.StatefulSetList{}
-	for _, list := range []client.ObjectList{configs, services, secrets, deployments, sets} {
+	deployments, sets, crons := &appsv1.DeploymentList{}, &appsv1.StatefulSetList{}, &batchv1.CronJobList{}
+	for _, list := range []client.ObjectList{configs, services, secrets, deployments, sets, crons} {
 		if err := r.List(t.Context(), list, client.InNamespace(namespace), client.HasLabels{v1.InstanceLabel}); err != nil {
 			t.Fatal(err)
 		}
@@ -152,6 +153,9 @@ func (r *region) contents(t *testing.T) map[string]string {
 	}
 	for i := range sets.Items {
 		contents["statefulsets/"+sets.Items[i].Name] = noted(&sets.Items[i])
+	}
+	for i := range crons.Items { // Their pods change with the next run.
+		contents["cronjobs/"+crons.Items[i].Name] = noted(&crons.Items[i])
 	}
 	return contents
 }
