@@ -132,7 +132,7 @@ func TestWithAnAgentTheHubWritesCopiesAndVolumes(t *testing.T) {
 		"volumesnapshotclasses.snapshot.storage.k8s.io":  {"create", "patch"},
 		"volumesnapshots.snapshot.storage.k8s.io":        {"create", "delete"},
 		"volumesnapshotcontents.snapshot.storage.k8s.io": {"create", "delete"},
-		"persistentvolumes.":                             {"patch"},
+		"persistentvolumes.":                             {"create", "patch"},
 		"persistentvolumeclaims.":                        {"create", "delete"},
 		"pods/exec.":                                     {"create"},
 		// Jobs that upload, download and load dumps, and their signed requests.
