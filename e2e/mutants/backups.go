@@ -58,7 +58,7 @@ func ofLoss() []Mutant {
 		},
 		{
 			"verified-in-vain", "a Backup is verified that cannot be restored",
-			backupScheduler + "/verify.go", "		return csi.HasSnapshots(member)\n", "		return csi.HasSnapshots(member) || member.Name != \"-\"\n",
+			backupScheduler + "/verify.go", "|| csi.HasSnapshots(in.members[own])", "|| own != \"-\"",
 			backupScheduler, "TestWithoutSnapshotKinds",
 		},
 		{

@@ -28,8 +28,9 @@ func (in input) verify(decision *Decision, h *History, mine []*v1.Backup) proble
 	}
 	policy := in.app.Spec.Database.Backup
 	failed := len(tried) > 0 && tried[len(tried)-1].Status.Phase == v1.RestoreFailed
-	if policy.Verify.Schedule == "" {
-		return problem{}
+	byDump := methodIn(policy.Method, in.members[h.Cluster]) == v1.BackupDump
+	if policy.Verify.Schedule == "" || byDump && in.members[h.Cluster].Spec.Mode == v1.ModeAgent {
+		return problem{} // There the hub may start no database to load a dump into.
 	}
 	when, err := schedule.Parse(string(policy.Verify.Schedule), string(policy.TimeZone))
 	if err != nil {
@@ -40,7 +41,7 @@ func (in input) verify(decision *Decision, h *History, mine []*v1.Backup) proble
 	decision.RequeueAt = earliest(decision.RequeueAt, due.NextAt)
 	busy := in.safeMode || len(tried) > 0 && !finished(tried[len(tried)-1])
 	good := newestGood(verifiable(mine))
-	if good != nil && !in.canProve(good) {
+	if good != nil && !in.canVerify(good) {
 		good = nil // It would be refused.
 	}
 	if !due.ScheduledTime.IsZero() && !busy && good != nil {
@@ -107,22 +108,15 @@ func (in input) lastVerifyScheduledTime(cluster string) time.Time {
 	return in.app.CreationTimestamp.Time
 }
 
-// canProve reports whether a backup would not be refused where it is verified.
-func (in input) canProve(b *v1.Backup) bool {
-	member := in.members[b.Spec.ClusterRef.Name]
-	switch {
-	case in.proves(b) != b.Spec.ClusterRef.Name:
-		return true
-	case b.Spec.Method == v1.BackupDump:
-		return member.Spec.Mode != v1.ModeAgent
-	default:
-		return csi.HasSnapshots(member)
-	}
+// canVerify reports whether a backup would not be refused where it is verified.
+func (in input) canVerify(b *v1.Backup) bool {
+	own := b.Spec.ClusterRef.Name
+	return b.Spec.Method == v1.BackupDump || in.verifiesIn(b) != own || csi.HasSnapshots(in.members[own])
 }
 
-// proves returns the cluster in which a backup is verified: one in the region of a copy, which is what is left when the region of
+// verifiesIn returns the cluster in which a backup is verified: one in the region of a copy, which is what is left when the region of
 // the backup is lost, and there one with the application before others; else the cluster of the backup.
-func (in input) proves(b *v1.Backup) string {
+func (in input) verifiesIn(b *v1.Backup) string {
 	for _, region := range b.Spec.CopyToRegions {
 		found := ""
 		for _, m := range in.withCopies {
@@ -167,6 +161,6 @@ func (in input) verification(cluster string, b *v1.Backup, scheduledTime time.Ti
 			Namespace: in.app.Namespace, Name: schedule.BackupName(in.app.Name, cluster, scheduledTime) + "-verify",
 			Labels: map[string]string{v1.ManagedByLabel: v1.ManagedBy, v1.InstanceLabel: in.app.Name, v1.ClusterLabel: cluster},
 		},
-		Spec: v1.RestoreSpec{BackupRef: v1.ObjectReference{Name: b.Name}, ClusterRef: v1.ObjectReference{Name: in.proves(b)}, Verify: true},
+		Spec: v1.RestoreSpec{BackupRef: v1.ObjectReference{Name: b.Name}, ClusterRef: v1.ObjectReference{Name: in.verifiesIn(b)}, Verify: true},
 	}
 }

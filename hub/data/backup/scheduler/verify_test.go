@@ -112,9 +112,8 @@ func TestWhereBackupsAreProven(t *testing.T) {
 		"with nodes of its own": {regionMember("eu-1", "eu-west-1"), ready, []*v1.MemberCluster{regionMember("us-0", "us-east-1"), regionMember("us-1", "us-east-1")}, "", "us-1", func(app *v1.EcommerceApp) {
 			app.Spec.Database.NodeSelector = map[string]string{"pool": "data"}
 		}},
-		"without snapshots":            {own: regionMember("eu-1", "eu-west-1", bare)},
-		"a dump":                       {own: regionMember("eu-1", "eu-west-1"), method: v1.BackupDump, want: "eu-1"},
-		"a dump of a cluster of Agent": {own: regionMember("eu-1", "eu-west-1", agent), method: v1.BackupDump},
+		"without snapshots": {own: regionMember("eu-1", "eu-west-1", bare)},
+		"a dump":            {own: regionMember("eu-1", "eu-west-1"), method: v1.BackupDump, want: "eu-1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -129,13 +128,32 @@ func TestWhereBackupsAreProven(t *testing.T) {
 				tt.asks(in.app)
 			}
 			got := ""
-			if in.canProve(&b) {
-				got = in.proves(&b)
+			if in.canVerify(&b) {
+				got = in.verifiesIn(&b)
 			}
 			if got != tt.want {
 				t.Errorf("it is verified in %q, want %q", got, tt.want)
 			}
 		})
+	}
+}
+
+// TestVerificationInModeAgent checks that a dump, which needs a database to load it into, is not missed where the hub may start
+// none, and that a snapshot is verified there.
+func TestVerificationInModeAgent(t *testing.T) {
+	t.Parallel()
+	for method, verified := range map[v1.BackupMethod]int{v1.BackupSnapshot: 1, v1.BackupDump: 0} {
+		in := situation("2026-03-03T04:10:00Z")
+		in.members["eu-1"].Spec.Mode = v1.ModeAgent
+		policy := &in.app.Spec.Database.Backup
+		policy.Method, policy.Verify.Schedule = method, "0 4 * * *"
+		b := backup("2026-03-03T02:00:00Z", v1.BackupCompleted)
+		b.Spec.Method, b.Status.Dump = method, &v1.DumpFile{Object: &v1.DumpObject{State: v1.DumpSent}}
+		in.backups = []v1.Backup{b}
+		decision := decide(in)
+		if n := len(decision.Verify); n != verified || decision.Clusters[0].VerifyDeadline.IsZero() != (verified == 0) {
+			t.Errorf("%s: %d verifications, want %d, and the next is overdue at %s", method, n, verified, decision.Clusters[0].VerifyDeadline)
+		}
 	}
 }
 
