@@ -288,12 +288,13 @@ type Verified struct {
 
 // VerifiedFrom is the place of what was restored to check a backup.
 type VerifiedFrom struct {
-	// region is the region of the snapshot, its copy or, for a dump, of the cluster.
+	// region is the region of the snapshot, its copy or, for a dump, of the cluster. At most
+	// 63 characters.
 	// +optional
-	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:MaxLength=63
 	Region string `json:"region,omitempty"`
 
-	// cluster is the name of the MemberCluster in which it was restored.
+	// cluster is the name of the MemberCluster in which it was restored. At most 63 characters.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	Cluster string `json:"cluster,omitempty"`

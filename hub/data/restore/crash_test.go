@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -36,6 +37,9 @@ const (
 // backupName is the name of the Backup that is restored.
 const backupName = "nightly"
 
+// longProof returns what a member says that the data was read by, as long as is taken of it.
+func longProof() string { return "pg_amcheck" + strings.Repeat(" x", 245) }
+
 // crashes is an environment with a Backup that is complete in both regions.
 type crashes struct {
 	*backupenv.Env
@@ -49,7 +53,7 @@ func (c *crashes) all(t *testing.T) {
 	c.createSecrets(t, c, backupenv.Shop, "")
 	c.createBackup(t, backupName, backupenv.Shop, v1.EnginePostgreSQL)
 	c.JobExit = func(*testing.T, *batchv1.Job) backupenv.Exit {
-		return backupenv.Exit{Container: jobs.ImportContainer, Message: "pg_amcheck"}
+		return backupenv.Exit{Container: jobs.ImportContainer, Message: longProof()}
 	}
 	t.Cleanup(func() { c.JobExit = nil })
 	c.RunMember(t)
@@ -169,7 +173,10 @@ func (c *crashes) verification(t *testing.T) {
 			if at := c.Backup(t, backupName).Status.LastVerifiedTime; at == nil || at.Time.Before(r.Status.StartTime.Time) {
 				t.Errorf("the Backup was last verified at %s", at)
 			}
-			want := &v1.Verified{From: v1.VerifiedFrom{Region: backupenv.Region, Cluster: backupenv.Member}, Message: "postgresql 15.4 has recovered the data, and all of it was read by pg_amcheck"}
+			want := &v1.Verified{
+				From:    v1.VerifiedFrom{Region: backupenv.Region, Cluster: backupenv.Member},
+				Message: v1.Excerpt("postgresql 15.4 has recovered the data, and all of it was read by "+longProof(), maxProof),
+			}
 			if diff := cmp.Diff(want, c.Backup(t, backupName).Status.Verified); diff != "" || r.Status.Message != want.Message {
 				t.Errorf("%s (-want +got):\n%s", r.Status.Message, diff)
 			}

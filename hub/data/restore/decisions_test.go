@@ -218,7 +218,7 @@ func TestWhatADumpIsProvenWith(t *testing.T) {
 	db.Storage, db.CredentialsSecretRef = "20Gi", &v1.LocalSecretReference{Name: "ours"}
 	w.targetFacts = &targetFacts{class: storageClass{name: "fast"}}
 	d := w.verification()
-	if d.theirs != "" || d.storage.String() != "20Gi" || d.storageClass == nil || *d.storageClass != "fast" {
+	if d.credentials != "" || d.storage.String() != "20Gi" || d.storageClass == nil || *d.storageClass != "fast" {
 		t.Errorf("%+v", d)
 	}
 	if s := d.spec(); s.CredentialsSecret != "" || s.Username == "" || s.Owner.Namespace != VerificationNamespace {
@@ -296,7 +296,7 @@ func TestWhatABackupIsProvenWith(t *testing.T) {
 	w := situation()
 	db := w.app.Spec.Database
 	db.Image, db.CredentialsSecretRef = "registry.example.com/postgres:mine", &v1.LocalSecretReference{Name: "ours"}
-	if d := w.verification(); d.image != "" || d.version != "13.4" || d.theirs != "shop-database-credentials" {
+	if d := w.verification(); d.image != "" || d.version != "13.4" || d.credentials != "shop-database-credentials" {
 		t.Errorf("of another version: %+v", d)
 	}
 	db.Version = "13.4"
@@ -304,11 +304,11 @@ func TestWhatABackupIsProvenWith(t *testing.T) {
 		t.Errorf("of the same version: %+v", d)
 	}
 	db.CredentialsSecretRef = nil
-	if d := w.verification(); d.theirs != "" {
+	if d := w.verification(); d.credentials != "" {
 		t.Errorf("with names that are known: %+v", d)
 	}
 	w.app = nil
-	if d := w.verification(); d.theirs == "" || d.image != "" {
+	if d := w.verification(); d.credentials == "" || d.image != "" {
 		t.Errorf("without an application: %+v", d)
 	}
 }

@@ -50,7 +50,7 @@ func (w *work) verification() verificationDatabase {
 			d.storageClass = &w.targetFacts.class.name
 		}
 	case db == nil || db.CredentialsSecretRef != nil:
-		d.theirs = render.DatabaseCredentials(w.backup.Spec.AppRef.Name)
+		d.credentials = render.DatabaseCredentials(w.backup.Spec.AppRef.Name)
 	}
 	return d
 }
@@ -109,8 +109,12 @@ func (w *work) proveSnapshot(ctx context.Context) steps.Result {
 	return w.verified(ctx, fmt.Sprintf("%s %s has recovered the data, and all of it was read by %s", w.backup.Status.Engine, w.backup.Status.Version, w.proof))
 }
 
-// verified marks the Backup as verified.
+// maxProof bounds what a Backup says of its verification, in bytes.
+const maxProof = 512
+
+// verified marks the Backup as verified. A member has said a part of how that was done.
 func (w *work) verified(ctx context.Context, how string) steps.Result {
+	how = v1.Excerpt(how, maxProof)
 	w.proof = how
 	before := w.backup.DeepCopy()
 	w.backup.Status.LastVerifiedTime = v1.Seconds(w.now)

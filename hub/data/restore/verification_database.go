@@ -41,9 +41,9 @@ type verificationDatabase struct {
 	resources v1.Resources
 	pods      v1.PodSettings
 	userIDs   v1.PodUserIDs
-	// theirs names the Secret of the application's credentials if the names of the user and the database in it are not
+	// credentials names the Secret of the application if the names of the user and the database in it are not
 	// known. Nothing reads it here.
-	theirs string
+	credentials string
 }
 
 // spec returns the spec to render the database from.
@@ -53,7 +53,7 @@ func (d verificationDatabase) spec() database.Spec {
 		Suffix: "-database", Field: "the backup",
 		Engine: d.engine, Version: d.version, Image: d.image, Registry: d.registry, Replicas: 1, Storage: d.storage, StorageClass: d.storageClass,
 		Resources: d.resources, Pods: d.pods, UserIDs: d.userIDs,
-		DatabaseName: generatedName, Username: generatedName, CredentialsSecret: d.theirs, Disposable: true,
+		DatabaseName: generatedName, Username: generatedName, CredentialsSecret: d.credentials, Disposable: true,
 	}
 	return spec
 }
