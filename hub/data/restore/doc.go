@@ -9,7 +9,7 @@
 //	Starting     the claims are bound or the dump is loaded, and the application starts
 //	CleaningUp   a verification or a failed load is undone
 //	Completed    the database is ready, or there is no application there yet
-//	Failed       nothing was replaced, and what was stopped runs again
+//	Failed       nothing was replaced, or it was put back, and what was stopped runs again
 //
 // There are three strategies, each with files of its own; steps.go lists their steps:
 //
@@ -26,9 +26,10 @@
 //
 // Steps before Retire can be undone. From its beginning on a Restore is seen through: without its claim the
 // database would start empty. One that cannot go on from there is Stalled, and a user can have the replaced
-// volumes put back (putback.go), also after it is complete; once begun, that is seen through as well. The status records what is replaced before it is deleted. An annotation on the
-// copy (lock.go) is a lock of the database; another one records the last Restores that have replaced data, so
-// that a hub that is restored from an older backup of etcd does not repeat them.
+// volumes put back (putback.go), also after it is complete; once begun, that is seen through as well. The status
+// records what is replaced before it is deleted. An annotation on the copy (lock.go) is a lock of the database;
+// another one records the last Restores that have replaced data, so that a hub that is restored from an older backup
+// of etcd does not repeat them.
 //
 // # Non-goals
 //
@@ -39,7 +40,7 @@
 // # Trade-offs
 //
 //   - A member needs the kinds of VolumeSnapshots, their controller and the driver's sidecar. A Restore
-//     that lacks them is refused before anything is stopped.
+//     that lacks them waits before anything is stopped.
 //   - A StatefulSet finds its claims by name. The volume of an import is therefore bound a second time,
 //     under the name of the replaced claim, and not made a second time: that could fail when there is
 //     no way back.

@@ -25,7 +25,7 @@ func (w *work) stepsBack() []steps.Step {
 	return []steps.Step{
 		{Name: v1.RestoreStepHalt, Run: inMember(w.stopDatabase), NoWayBack: true, Once: true},
 		{Name: stepReturn, Run: inMember(w.returnVolumes), NoWayBack: true, Once: true},
-		{Name: v1.RestoreStepPutBack, Run: steps.Then(inMember(w.start), inMember(w.release)), Once: true},
+		{Name: v1.RestoreStepPutBack, Run: steps.Then(inMember(w.start), w.removeImports), Once: true},
 	}
 }
 
@@ -93,7 +93,7 @@ func (w *work) returnVolumes(ctx context.Context) steps.Result {
 		v.PersistentVolume = v.Replaced
 		bound, err := w.bind(ctx, &v)
 		if err == nil && bound {
-			err = w.unpoint(ctx, restored, v.Claim)
+			err = w.unreserve(ctx, restored, v.Claim)
 		}
 		if err != nil {
 			return w.notBound(err)
@@ -105,8 +105,8 @@ func (w *work) returnVolumes(ctx context.Context) steps.Result {
 	return waiting
 }
 
-// unpoint has a restored volume that no claim got yet wait for none: the next claim of the name would get it.
-func (w *work) unpoint(ctx context.Context, name, claim string) error {
+// unreserve has a restored volume that no claim got yet be Released: the next claim of the name would get it.
+func (w *work) unreserve(ctx context.Context, name, claim string) error {
 	pv := &corev1.PersistentVolume{}
 	err := w.reader().Get(ctx, client.ObjectKey{Name: name}, pv)
 	if ref := pv.Spec.ClaimRef; err != nil || ref == nil || ref.UID != "" || ref.Namespace != w.namespace() || ref.Name != claim {
@@ -115,7 +115,7 @@ func (w *work) unpoint(ctx context.Context, name, claim string) error {
 	before := pv.DeepCopy()
 	pv.Spec.ClaimRef.UID = w.restore.UID
 	if err := w.writer().Patch(ctx, pv, retry.MergeFromLocked(before)); err != nil {
-		return fmt.Errorf("releasing the volume %s: %w", name, err)
+		return fmt.Errorf("unreserving the volume %s: %w", name, err)
 	}
 	return nil
 }

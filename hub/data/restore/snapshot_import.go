@@ -181,6 +181,9 @@ func (w *work) notImported(o memberjob.Outcome) steps.Result {
 	if said == "" {
 		said = o.Why
 	}
+	if o.Expired {
+		return steps.Fail(v1.ReasonSnapshotFailed, "the Job in %s had no more time to read the data: %s", w.member.Name, said)
+	}
 	switch o.ExitCode {
 	case jobs.ExitNoData:
 		return steps.Fail(v1.ReasonSnapshotFailed, "the volume that %s made of the snapshot has no database: %s", w.member.Name, said)
@@ -215,8 +218,8 @@ func (w *work) target(v *v1.RestoredVolume) (jobs.ImportSpec, error) {
 	return spec, err
 }
 
-// undoImport deletes what the volumes were imported with, and volumes that are not bound to a claim of the database.
-func (w *work) undoImport(ctx context.Context) (steps.Result, error) {
+// removeImports deletes what the volumes were imported with, and volumes that are not bound to a claim of the database.
+func (w *work) removeImports(ctx context.Context) (steps.Result, error) {
 	if w.targetFacts == nil {
 		return steps.Result{}, nil // The member is no more.
 	}
@@ -281,12 +284,6 @@ func (w *work) deleteSnapshot(ctx context.Context, i volumeImport) error {
 		}
 	}
 	return nil
-}
-
-// release deletes what the volumes were imported with, once the database runs on them.
-func (w *work) release(ctx context.Context) steps.Result {
-	result, _ := w.undoImport(ctx)
-	return result
 }
 
 // databaseThere returns the database that will run on the volumes: that of the copy, else of the application as it should be

@@ -188,7 +188,7 @@ func (w *work) bind(ctx context.Context, v *v1.RestoredVolume) (bool, error) {
 			return false, err
 		}
 	}
-	if err := w.point(ctx, pv, v.Claim); err != nil {
+	if err := w.reserve(ctx, pv, v.Claim); err != nil {
 		return false, err
 	}
 	return false, w.makeClaim(ctx, v, pv)
@@ -206,8 +206,8 @@ func (w *work) free(ctx context.Context, i volumeImport, pv *corev1.PersistentVo
 	return false, w.retire(ctx, &claim{pvc: live.pvc, pv: pv})
 }
 
-// point has a volume wait for the claim of the database.
-func (w *work) point(ctx context.Context, pv *corev1.PersistentVolume, claim string) error {
+// reserve reserves a volume for the claim of the database.
+func (w *work) reserve(ctx context.Context, pv *corev1.PersistentVolume, claim string) error {
 	ref := &corev1.ObjectReference{Kind: "PersistentVolumeClaim", APIVersion: "v1", Namespace: w.namespace(), Name: claim}
 	// With a UID it waits for a claim that was deleted, as a volume that was replaced does.
 	if now := pv.Spec.ClaimRef; now != nil && now.Namespace == ref.Namespace && now.Name == ref.Name && now.UID == "" {
@@ -216,7 +216,7 @@ func (w *work) point(ctx context.Context, pv *corev1.PersistentVolume, claim str
 	before := pv.DeepCopy()
 	pv.Spec.ClaimRef = ref
 	if err := w.writer().Patch(ctx, pv, retry.MergeFromLocked(before)); err != nil {
-		return fmt.Errorf("pointing the volume %s to the claim %s: %w", pv.Name, claim, err)
+		return fmt.Errorf("reserving the volume %s for the claim %s: %w", pv.Name, claim, err)
 	}
 	return nil
 }

@@ -30,18 +30,18 @@ func (w *work) steps() []steps.Step {
 	case verify:
 		return []steps.Step{
 			{Name: "Resolve", Run: inMember(w.chooseSnapshots), Once: true},
-			{Name: stepImport, Run: inMember(w.importVolumes), Undo: w.undoImport, Once: true},
+			{Name: stepImport, Run: inMember(w.importVolumes), Undo: w.removeImports, Once: true},
 			{Name: "Prove", Run: inMember(w.proveSnapshot)},
 		}
 	default:
 		return []steps.Step{
 			{Name: "Resolve", Run: inMember(w.chooseSnapshots), Once: true},
-			{Name: stepImport, Run: inMember(w.importVolumes), Undo: w.undoImport, Once: true},
+			{Name: stepImport, Run: inMember(w.importVolumes), Undo: w.removeImports, Once: true},
 			{Name: v1.RestoreStepStop, Run: steps.Then(inMember(w.stopDatabase), inMember(w.mayRetire)), Undo: w.startAgain, Once: true},
 			{Name: stepRetire, Run: inMember(w.retireClaims), NoWayBack: true, Once: true},
 			{Name: stepBind, Run: inMember(w.bindClaims), Once: true},
 			{Name: v1.RestoreStepStart, Run: inMember(w.startDatabase), Once: true},
-			{Name: "Release", Run: inMember(w.release), Once: true},
+			{Name: "Release", Run: w.removeImports, Once: true},
 		}
 	}
 }
