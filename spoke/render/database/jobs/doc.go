@@ -6,23 +6,15 @@
 // Send returns a Job that uploads a dump from its claim. Load returns a Job that loads a
 // dump into a database, from that claim or from one to which it is downloaded first; Claim
 // returns the claim for that. All pods are restricted, as the user that owns the dumps.
-// Kubernetes repeats a pod that failed, unless its exit status says that another attempt
-// cannot succeed. A pod whose node was drained is repeated without being counted.
+// Kubernetes counts the attempts, without those that end because a node is drained; some exit
+// statuses say that another one cannot succeed.
 //
-// Import returns a Job whose pod is the first on a volume that a CSI driver makes from a snapshot, while the
-// application may still run on another one. The pod is the primary's, as far as nodes, resources and users are
-// concerned: drivers make a volume where its first pod is scheduled. It is none of the database's pods for Services,
-// controllers and network policies, and needs nothing that a cluster lacks which has never had the application. It
-// proves that the volume has a database that this server can read, with the user and the database of
-// the target's credentials, and gives the data an identity of its own:
-//
-//   - PostgreSQL begins a new timeline, so that replicas and backups of the source are not mistaken for those of the
-//     target. Replication slots and subscriptions are dropped, without asking the publisher.
-//   - MySQL gets a new server UUID, so that no transaction of the target has a name that one of the source has. The
-//     configuration of a replica is removed. The server ID is an argument of the server.
-//
-// Passwords are not known to it: they are set by the next start of the primary. The Job counts its attempts. Each
-// begins anew, and gives the data another timeline or UUID. Evictions and drains do not count.
+// Import returns a Job whose pod is the first on a volume that a CSI driver makes from a snapshot. Drivers make a volume
+// where its first pod is scheduled, so the pod has the nodes, resources and user of the primary; to Services, controllers
+// and network policies it is none of the database. It checks that the server can read the data, and that the data has the
+// target's user and database. Then it gives the data an identity of its own: PostgreSQL a new timeline, without slots and
+// subscriptions, MySQL a new server UUID, without the configuration of a replica. The next start of the primary sets the
+// passwords. For a verification it also reads all of the data, with the checkers that the image has, and names them.
 //
 // Load verifies the file before it changes the database. It rejects a database that
 // contains objects of the application, unless it may replace them. Objects of
@@ -58,9 +50,8 @@
 //     the dump first has more of them, also to load it.
 //   - An import keeps PostgreSQL's system identifier, and two imports of one snapshot have the same timeline:
 //     a replica of one could follow the other. Claims of former replicas must be retired.
-//   - PostgreSQL recovers with a configuration of the Job's own. Of postgresql.auto.conf, settings of libraries,
-//     TLS, logs and archives do not apply to it: that the database starts with them is not proved.
+//   - PostgreSQL recovers with a configuration of the Job's own: that the database starts with the settings of
+//     postgresql.auto.conf is not shown.
 //   - MySQL has no files that name its major version: that the server cannot use the data is read from its log.
-//   - podFailurePolicy and podReplacementPolicy are beta, and on, in Kubernetes 1.30, the oldest that is supported.
 //   - The script is part of the command: it contains no secrets, and needs no ConfigMap.
 package jobs
