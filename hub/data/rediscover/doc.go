@@ -7,7 +7,7 @@
 //   - It handles the annotation ecommerce.io/rediscover-at of a CloudAccount: it lists
 //     snapshots in the account's regions, groups them by their tags, and creates each
 //     missing Backup together with its status.
-//   - A region that does not answer keeps nothing of the others: a Backup that is complete
+//   - A region that does not answer does not delay the others: a Backup that is complete
 //     without it is created, the result names the region, and the request is handled once
 //     it answers. What it has of these Backups is added to them then, as copies.
 //   - It also lists the account's bucket: every prefix with a manifest is a dump. A

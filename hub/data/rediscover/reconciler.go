@@ -121,7 +121,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 }
 
 // list lists the hub's snapshots in all regions of the account, and the dumps in its bucket. What does
-// not answer is noted, and keeps nothing of the rest.
+// not answer is noted, and does not delay the rest.
 func (r *Reconciler) list(ctx context.Context, account *v1.CloudAccount) (found, steps.Result, error) {
 	f := found{account: account, now: r.options.Clock.Now()}
 	owner := cloud.Owner{Hub: r.options.HubUID}
