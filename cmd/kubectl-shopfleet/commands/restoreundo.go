@@ -50,7 +50,8 @@ PersistentVolumes, and the database has nothing of it. A restored volume that no
 the database got yet is deleted.
 
 Nothing is put back of a dump, whose previous data is not kept. A Restore that has
-replaced nothing yet is taken back when you delete it.
+replaced nothing yet is taken back when you delete it. One that you have deleted since
+goes on until the claims are bound, and can be undone until then.
 
 The hub does the work: if you interrupt the command, it goes on. To follow it, run the
 command again.
@@ -98,6 +99,10 @@ func (u *restoreUndo) run(ctx context.Context, name string) error {
 	if err != nil || !u.wait.enabled || u.dryRun != dryRunNone {
 		return err
 	}
+	if r.DeletionTimestamp != nil {
+		u.say("Restore %q, which is being deleted, is gone when the database runs on the volumes that it had before.", name)
+		return nil
+	}
 	err = u.await(ctx, hub, awaiting{
 		resource: "restore", list: &v1.RestoreList{}, namespace: namespace, names: []string{name}, wait: u.wait, progress: undoProgress(r),
 	})
@@ -136,10 +141,10 @@ func refusal(r *v1.Restore) error {
 	ended := r.Status.Phase == v1.RestoreCompleted || r.Status.Phase == v1.RestoreFailed
 	again := "To restore another Backup: kubectl shopfleet backup list -n " + r.Namespace
 	switch {
-	case r.DeletionTimestamp != nil:
-		return because("it is being deleted", "")
 	case r.Status.IsPutBack(), r.PutsBack():
 		return nil
+	case r.DeletionTimestamp != nil && (ended || len(r.Status.Replaced()) == 0):
+		return because("it is being deleted", "")
 	case r.Spec.Verify:
 		return because("it verifies a Backup, and replaces nothing", "")
 	case r.Status.Dump != nil:
@@ -251,7 +256,7 @@ func (u *restoreUndo) annotate(ctx context.Context, hub *cluster, seen *v1.Resto
 	return r, nil
 }
 
-// restoreProgress describes a Restore. One that is Stalled does not go on by itself.
+// restoreProgress describes a Restore. One that is Stalled needs a user.
 func restoreProgress(o client.Object) progress {
 	r, ok := o.(*v1.Restore)
 	if !ok {

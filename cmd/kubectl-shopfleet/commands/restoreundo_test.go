@@ -66,7 +66,9 @@ func TestWhatCanBeUndone(t *testing.T) {
 		"another took the place":    {changed(restoreAt(v1.RestoreFailed, "Stop", "Retire", "Bind"), func(r *v1.Restore) { r.Status.Message = "given another volume" }), "it is Failed, at the step Bind: given another volume", again},
 		"a dump":                    {changed(inProgress("Resolve", "Load"), func(r *v1.Restore) { r.Status.Dump = &v1.RestoredDump{} }), "it loads a dump, and what that replaces is not kept; it is InProgress, at the step Load", again},
 		"a verification":            {changed(inProgress("Resolve"), func(r *v1.Restore) { r.Spec.Verify = true }), "it verifies a Backup, and replaces nothing", "Nothing was changed."},
-		"one that is being deleted": {changed(inProgress("Stop", "Retire"), func(r *v1.Restore) { r.DeletionTimestamp = &metav1.Time{} }), "it is being deleted", "Nothing was changed."},
+		"being deleted":             {changed(inProgress("Stop", "Retire"), func(r *v1.Restore) { r.DeletionTimestamp = &metav1.Time{} }), "", ""},
+		"before its point, deleted": {changed(inProgress("Stop"), func(r *v1.Restore) { r.DeletionTimestamp, r.Status.Volumes = &metav1.Time{}, nil }), "it is being deleted", "Nothing was changed."},
+		"completed, deleted":        {changed(restoreAt(v1.RestoreCompleted, "Stop", "Retire"), func(r *v1.Restore) { r.DeletionTimestamp = &metav1.Time{} }), "it is being deleted", "Nothing was changed."},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

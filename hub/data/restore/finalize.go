@@ -28,7 +28,7 @@ func (w *work) finalize(ctx context.Context) (reconcile.Result, error) {
 			return reconcile.Result{}, err
 		}
 		if result.Stops() {
-			w.restore.Status.Message = v1.Excerpt("being deleted: "+result.Message, steps.MaxMessage)
+			w.restore.Status.Message = w.withWayBack("being deleted: ", result.Message)
 			if err := w.write(ctx); err != nil {
 				return reconcile.Result{}, err
 			}
@@ -63,8 +63,11 @@ func (w *work) undo(ctx context.Context) (steps.Result, error) {
 	if w.isDump() {
 		return w.cancelLoad(ctx), nil
 	}
-	if w.restore.PutsBack() && steps.Begun(w.restore.Status.Steps, v1.RestoreStepHalt) {
-		return steps.Advance(ctx, w.stepsBack(), &w.restore.Status.Steps, w.now)
+	if w.restore.PutsBack() {
+		// Until the database is stopped for it, one that cannot be put back gets the restored volumes.
+		if result, err := w.advanceBack(ctx); !result.Fatal || steps.Begun(w.restore.Status.Steps, v1.RestoreStepHalt) {
+			return result, err
+		}
 	}
 	if w.replaced() && !w.bound() && !w.ended() {
 		// The database must not start without its claim: this is seen through.

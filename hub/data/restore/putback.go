@@ -35,13 +35,8 @@ func (w *work) putBack(ctx context.Context) (reconcile.Result, error) {
 	if err == nil && !result.Stops() {
 		result = w.findTarget(ctx)
 	}
-	if err == nil && !result.Stops() && !steps.Begun(w.restore.Status.Steps, v1.RestoreStepHalt) {
-		if result = w.findReplaced(ctx); !result.Stops() {
-			result = w.replaceable(ctx)
-		}
-	}
 	if err == nil && !result.Stops() {
-		result, err = steps.Advance(ctx, w.stepsBack(), &w.restore.Status.Steps, w.now)
+		result, err = w.advanceBack(ctx)
 	}
 	if err != nil {
 		return reconcile.Result{}, err
@@ -52,12 +47,28 @@ func (w *work) putBack(ctx context.Context) (reconcile.Result, error) {
 	case result.Fatal:
 		w.stalls = true
 		result = steps.RetryAfter(steps.Refused, result.Reason, "%s cannot be put back: %s", replaced, result.Message)
+	case w.isOverdue(result):
+		w.stalls = true
 	}
 	w.conclude(result)
 	if err := w.write(ctx); err != nil || done(w.restore) {
 		return reconcile.Result{}, err
 	}
 	return w.options.Waits.Later(max(result.Wait, memberDelay)), nil
+}
+
+// advanceBack runs the steps back, once it is seen that they can be gone.
+func (w *work) advanceBack(ctx context.Context) (steps.Result, error) {
+	if !steps.Begun(w.restore.Status.Steps, v1.RestoreStepHalt) {
+		result := w.findReplaced(ctx)
+		if !result.Stops() {
+			result = w.replaceable(ctx)
+		}
+		if result.Stops() {
+			return result, nil
+		}
+	}
+	return steps.Advance(ctx, w.stepsBack(), &w.restore.Status.Steps, w.now)
 }
 
 // findReplaced reports that a volume that was replaced cannot be put back, before the database is stopped for it.
@@ -137,12 +148,16 @@ func (w *work) stalled(why string) string {
 	if all := w.restore.Status.Steps; len(all) > 0 {
 		at = "at the step " + all[len(all)-1].Name + ": "
 	}
-	retired := w.retired()
-	if len(retired) == 0 {
-		return at + why
+	return w.withWayBack(at, why)
+}
+
+// withWayBack returns a message with the command that puts back what was retired, if there is something.
+func (w *work) withWayBack(prefix, why string) string {
+	way := ""
+	if retired := w.retired(); len(retired) > 0 && !w.restore.PutsBack() {
+		way = fmt.Sprintf("; what was replaced is kept in %s: kubectl shopfleet restore undo %s -n %s puts it back",
+			strings.Join(retired, ", "), w.restore.Name, w.restore.Namespace)
 	}
-	way := fmt.Sprintf("; what was replaced is kept in %s: kubectl shopfleet restore undo %s -n %s puts it back",
-		strings.Join(retired, ", "), w.restore.Name, w.restore.Namespace)
 	// The command must be whole: a message that is too long loses its end.
-	return at + v1.Excerpt(why, max(minCause, steps.MaxMessage-len(at)-len(way))) + way
+	return prefix + v1.Excerpt(why, max(minCause, steps.MaxMessage-len(prefix)-len(way))) + way
 }

@@ -73,6 +73,40 @@ func TestStalledMessage(t *testing.T) {
 	}
 }
 
+// TestOverdue checks that a Restore that waits for too long from its point of no return on is Stalled while it goes on, but not
+// one that is paused, whose member is away, or whose database serves.
+func TestOverdue(t *testing.T) {
+	t.Parallel()
+	waiting := steps.RetryAfter(time.Second, v1.ReasonStartingDatabase, "waiting")
+	const message = "at the step Bind: waiting; what was replaced is kept in old: kubectl shopfleet restore undo r -n prod puts it back"
+	for name, tt := range map[string]struct {
+		change func(*work)
+		result steps.Result
+		want   string
+	}{
+		"for long":               {func(*work) {}, waiting, message},
+		"not yet":                {func(w *work) { w.now = w.now.Add(-2 * time.Second) }, waiting, ""},
+		"since a pause":          {func(w *work) { w.restore.Status.ResumeTime = v1.Seconds(w.now) }, waiting, ""},
+		"in a pause":             {func(*work) {}, steps.RetryAfter(time.Second, v1.ReasonPaused, "waiting"), ""},
+		"the member is away":     {func(*work) {}, steps.RetryAfter(time.Second, v1.ReasonClusterUnreachable, "waiting"), ""},
+		"the database serves":    {func(w *work) { w.restore.Status.Steps[2].Name = stepRelease }, waiting, ""},
+		"before its point":       {func(w *work) { w.restore.Status.Steps = w.restore.Status.Steps[:1] }, waiting, ""},
+		"another took the place": {func(*work) {}, steps.Fail(v1.ReasonConflict, "taken"), ""},
+		"complete":               {func(*work) {}, steps.Result{}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := replacing()
+			w.now = w.restore.Status.Steps[2].StartTime.Add(stallsAfter + time.Second)
+			tt.change(w)
+			got := w.onward(tt.result)
+			if w.stalls != (tt.want != "") || got.Fatal != tt.result.Fatal || got.Wait != tt.result.Wait || w.stalls && got.Message != tt.want {
+				t.Errorf("stalled: %t, %+v", w.stalls, got)
+			}
+		})
+	}
+}
+
 // TestReturnVolumes checks that the claim is bound to the volume that it had, which waits for the claim that was deleted, and
 // that the restored volume stays.
 func TestReturnVolumes(t *testing.T) {
@@ -129,10 +163,10 @@ func TestNothingToReturnTo(t *testing.T) {
 	}
 }
 
-// TestDeletedWhilePuttingBack checks that a database does not start without its claim when a Restore is deleted that is being
-// undone.
-func TestDeletedWhilePuttingBack(t *testing.T) {
-	t.Parallel()
+// deleting returns a Restore that is being deleted, which has retired a claim of a database that waits for it, and the
+// member, which has the volumes.
+func deleting(t *testing.T, change func(*v1.Restore), volumes ...string) (*work, client.Client) {
+	t.Helper()
 	kinds := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{scheme.AddToScheme, v1.AddToScheme} {
 		if err := add(kinds); err != nil {
@@ -141,12 +175,16 @@ func TestDeletedWhilePuttingBack(t *testing.T) {
 	}
 	w := replacing()
 	w.restore.DeletionTimestamp = &metav1.Time{Time: time.Unix(2000, 0)}
-	w.restore.Status.Volumes[0].State = v1.RestoredVolumeBound
-	w.restore.Status.Steps = append(w.restore.Status.Steps, recordOf(time.Unix(1500, 0), v1.RestoreStepHalt, "Return")...)
-	w.restore.Status.Steps[4].EndTime = nil
+	w.restore.Status.Steps = recordOf(time.Unix(1000, 0), "Resolve", stepImport, v1.RestoreStepStop, stepRetire, stepBind)
+	change(w.restore)
 	w.stored = w.restore.DeepCopy()
-	copied := &v1.EcommerceApp{ObjectMeta: metav1.ObjectMeta{Namespace: "prod", Name: "shop", Annotations: map[string]string{v1.RestoringAnnotation: "r"}}}
-	member := fake.NewClientBuilder().WithScheme(kinds).WithObjects(copied, &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: "old"}}).Build()
+	objects := []client.Object{&v1.EcommerceApp{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "prod", Name: "shop", Annotations: map[string]string{v1.RestoringAnnotation: "r"},
+	}}}
+	for _, name := range volumes {
+		objects = append(objects, &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: name}})
+	}
+	member := fake.NewClientBuilder().WithScheme(kinds).WithObjects(objects...).Build()
 	w.backup.Namespace, w.app = "prod", nil
 	w.Reconciler = &Reconciler{
 		client: fake.NewClientBuilder().WithScheme(kinds).WithObjects(w.backup, w.member).Build(),
@@ -154,10 +192,57 @@ func TestDeletedWhilePuttingBack(t *testing.T) {
 			return storage{client: member}, nil
 		}},
 	}
-	if result, err := w.undo(t.Context()); err != nil || result.Reason != v1.ReasonCreatingVolumes {
-		t.Errorf("%+v and %v, want to wait for the claim", result, err)
+	return w, member
+}
+
+// TestDeletedPastRetire checks that a database does not start without its claim when a Restore is deleted, and which volume the
+// claim gets: the one that it had if it is being put back, or a user asks for that and it can be, else the restored one.
+func TestDeletedPastRetire(t *testing.T) {
+	t.Parallel()
+	asked := func(r *v1.Restore) {
+		r.Status.Steps[4].EndTime = nil
+		r.Annotations = map[string]string{v1.PutBackAnnotation: "true"}
 	}
-	if err := member.Get(t.Context(), client.ObjectKeyFromObject(copied), copied); err != nil || copied.Annotations[v1.RestoringAnnotation] != "r" {
-		t.Errorf("the database may start: %v, %v", copied.Annotations, err)
+	for name, tt := range map[string]struct {
+		change  func(*v1.Restore)
+		volumes []string
+		want    string
+	}{
+		"being put back": {func(r *v1.Restore) {
+			r.Status.Volumes[0].State = v1.RestoredVolumeBound
+			r.Status.Steps = append(r.Status.Steps, recordOf(time.Unix(1500, 0), v1.RestoreStepHalt, stepReturn)...)
+			r.Status.Steps[6].EndTime = nil
+		}, []string{"old"}, "old"},
+		"asked for, where the restored volume is gone": {asked, []string{"old"}, "old"},
+		"asked for, where the former volume is gone":   {asked, []string{"new"}, "new"},
+		"not asked for": {func(r *v1.Restore) { r.Status.Steps[4].EndTime = nil }, []string{"old", "new"}, "new"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w, member := deleting(t, tt.change, tt.volumes...)
+			if got := undoneUntilClaimed(t, w, member); got != tt.want {
+				t.Errorf("the claim gets the volume %q, want %s", got, tt.want)
+			}
+			copied := &v1.EcommerceApp{}
+			if err := member.Get(t.Context(), client.ObjectKey{Namespace: "prod", Name: "shop"}, copied); err != nil || copied.Annotations[v1.RestoringAnnotation] != "r" {
+				t.Errorf("the database may start: %v, %v", copied.Annotations, err)
+			}
+		})
 	}
+}
+
+// undoneUntilClaimed takes a Restore back until the database has a claim, and returns the volume that it gets; empty if it has none.
+func undoneUntilClaimed(t *testing.T, w *work, member client.Client) string {
+	t.Helper()
+	claim := &corev1.PersistentVolumeClaim{}
+	for pass := 0; claim.Name == "" && pass < 5; pass++ {
+		if result, err := w.undo(t.Context()); err != nil || !result.Stops() || result.Fatal {
+			t.Fatalf("pass %d: %+v and %v, want to wait for the claim", pass, result, err)
+		}
+		w.stored = w.restore.DeepCopy()
+		if err := member.Get(t.Context(), client.ObjectKey{Namespace: "prod", Name: "data-0"}, claim); client.IgnoreNotFound(err) != nil {
+			t.Fatal(err)
+		}
+	}
+	return claim.Spec.VolumeName
 }

@@ -30,6 +30,9 @@ const (
 	preparationLimit = 6 * time.Hour
 	// loadLimit bounds the time until a dump is loaded, but for that of a Job, which has a limit of its own.
 	loadLimit = 24 * time.Hour
+	// stallsAfter is the time that a step may take from the point of no return on before the Restore is Stalled: by then
+	// the database should serve, whatever is waited for.
+	stallsAfter = 30 * time.Minute
 )
 
 // Reconciler carries out Restores.
@@ -148,13 +151,27 @@ func (w *work) timeLimit() time.Duration {
 }
 
 // onward returns the result of a pass: past the point of no return nothing fails, because a database without its claim must
-// not start. It is given up only if another volume took the place.
+// not start. It is given up only if another volume took the place. One that waits for too long goes on, and is Stalled
+// meanwhile.
 func (w *work) onward(result steps.Result) steps.Result {
-	if !result.Fatal || !w.replaced() || result.Reason == v1.ReasonConflict || result.Reason == v1.ReasonAlreadyRestored {
-		return result
+	switch {
+	case !w.replaced():
+	case result.Fatal && result.Reason != v1.ReasonConflict && result.Reason != v1.ReasonAlreadyRestored:
+		w.stalls = true
+		result = steps.RetryAfter(steps.Refused, result.Reason, "%s", w.stalled(result.Message))
+	case w.isOverdue(result):
+		w.stalls = true
+		result.Message = w.stalled(result.Message)
 	}
-	w.stalls = true
-	return steps.RetryAfter(steps.Refused, result.Reason, "%s", w.stalled(result.Message))
+	return result
+}
+
+// isOverdue reports whether the database should serve by now, and waits for something in a member that is there: a claim
+// that is Lost, a quota, a pod that is never ready. What is left after that may wait.
+func (w *work) isOverdue(result steps.Result) bool {
+	at := w.restore.Status.Steps[len(w.restore.Status.Steps)-1]
+	return result.Stops() && !result.Fatal && at.Name != stepRelease && w.since(at.StartTime.Time) > stallsAfter &&
+		result.Reason != v1.ReasonPaused && result.Reason != v1.ReasonClusterUnreachable
 }
 
 // changed reports whether the Restore may have changed something in the member.

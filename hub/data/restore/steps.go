@@ -12,6 +12,8 @@ const (
 	stepImport = "Import"
 	stepRetire = v1.RestoreStepRetire
 	stepBind   = "Bind"
+	// Before stepRelease the database serves.
+	stepRelease = "Release"
 	// From stepReturn on the database has what was replaced.
 	stepReturn = "Return"
 )
@@ -41,7 +43,7 @@ func (w *work) steps() []steps.Step {
 			{Name: stepRetire, Run: inMember(w.retireClaims), NoWayBack: true, Once: true},
 			{Name: stepBind, Run: inMember(w.bindClaims), Once: true},
 			{Name: v1.RestoreStepStart, Run: inMember(w.startDatabase), Once: true},
-			{Name: "Release", Run: w.removeImports, Once: true},
+			{Name: stepRelease, Run: w.removeImports, Once: true},
 		}
 	}
 }
