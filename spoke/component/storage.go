@@ -14,14 +14,21 @@ import (
 
 // Claims returns the keys of the volume claims of a StatefulSet's pods, in pod order, and
 // nil for other objects.
-func Claims(r Resource) []Key {
+func Claims(r Resource) []Key { return firstClaims(r, 0) }
+
+// DataClaims returns the keys of the claims that may have data of a StatefulSet: those of its pods, and of the first one
+// while it has none, as during a Restore.
+func DataClaims(r Resource) []Key { return firstClaims(r, 1) }
+
+// firstClaims returns the keys of the claims of a StatefulSet's pods, in pod order, and of least pods in any case.
+func firstClaims(r Resource, least int) []Key {
 	set, ok := r.(*appsv1.StatefulSet)
 	if !ok {
 		return nil
 	}
-	replicas := int(valueOr(set.Spec.Replicas, 1))
-	keys := make([]Key, 0, replicas) // Mostly one for each pod.
-	for i := range replicas {
+	pods := max(int(valueOr(set.Spec.Replicas, 1)), least)
+	keys := make([]Key, 0, pods) // Mostly one for each pod.
+	for i := range pods {
 		for _, template := range set.Spec.VolumeClaimTemplates {
 			keys = append(keys, Key{
 				GroupKind: schema.GroupKind{Kind: "PersistentVolumeClaim"},

@@ -69,6 +69,11 @@ func (d *lostDatabase) imported(t *testing.T) {
 		d.pass(t)
 		d.expectCredentials(t, "imported again", credentials{secrets: 2})
 	}
+
+	d.annotate(t, v1.RestoringAnnotation, `"r"`)
+	d.deleteObject(t, &corev1.Secret{}, d.names().Credentials())
+	d.pass(t)
+	d.expectCredentials(t, "lost while a Restore has stopped the database", credentials{secrets: 1, refused: true})
 }
 
 // credentials holds how many generated Secrets there are, and whether the claim of the primary is imported and the application

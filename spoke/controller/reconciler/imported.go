@@ -30,7 +30,7 @@ func (r *reconciler[T]) dependentClaim(ctx context.Context, p *pass[T], secret c
 	return "", nil
 }
 
-// claimsOf returns the existing claims of the StatefulSets of a component, in pod order.
+// claimsOf returns the existing claims with data of the StatefulSets of a component, in pod order.
 func (p *pass[T]) claimsOf(part string) []component.Resource {
 	var claims []component.Resource
 	for _, c := range p.components {
@@ -38,7 +38,7 @@ func (p *pass[T]) claimsOf(part string) []component.Resource {
 			if object.Resource.GetLabels()[v1.ComponentLabel] != part {
 				continue
 			}
-			for _, key := range component.Claims(object.Resource) {
+			for _, key := range component.DataClaims(object.Resource) {
 				if claim := p.live[key]; claim != nil {
 					claims = append(claims, claim)
 				}

@@ -50,10 +50,13 @@ func TestDependentClaim(t *testing.T) {
 		// secret is the Secret that is wanted, and exists is true if the cache has it.
 		secret component.Object
 		exists bool
-		want   string
+		// stopped is true while the database has no pods.
+		stopped bool
+		want    string
 	}{
 		"no claims":                    {secret: generated("db")},
 		"data":                         {cached: one(first(nil)), stored: one(first(nil)), secret: generated("db"), want: "data-db-0"},
+		"data of a stopped database":   {cached: one(first(nil)), stored: one(first(nil)), secret: generated("db"), stopped: true, want: "data-db-0"},
 		"imported data":                {cached: one(first(imported)), stored: one(first(imported)), secret: generated("db")},
 		"imported, says another value": {cached: one(first(other)), stored: one(first(other)), secret: generated("db"), want: "data-db-0"},
 		"imported, and started since":  {cached: one(first(imported)), stored: one(first(nil)), secret: generated("db"), want: "data-db-0"},
@@ -79,6 +82,9 @@ func TestDependentClaim(t *testing.T) {
 			p := &pass[*v1.EcommerceApp]{live: component.Live{}, components: []component.Component{{Name: "db", Objects: []component.Object{
 				generated("db"), {Resource: databaseSet(2)},
 			}}}}
+			if tt.stopped {
+				p.components[0].Objects[1].Resource = databaseSet(0)
+			}
 			for _, claim := range tt.cached {
 				p.live[component.KeyOf(claim)] = claim
 			}

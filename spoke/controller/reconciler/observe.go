@@ -40,12 +40,12 @@ func (r *reconciler[T]) observe(ctx context.Context, owner T, components []compo
 	return live, r.readGateways(ctx, live)
 }
 
-// readWithPods adds the live version of one object, and the claims and pods of a StatefulSet.
+// readWithPods adds the live version of one object, and the claims with data and the pods of a StatefulSet.
 func (r *reconciler[T]) readWithPods(ctx context.Context, want component.Resource, live component.Live) error {
 	if err := r.read(ctx, want, live); err != nil {
 		return err
 	}
-	for _, key := range component.Claims(want) {
+	for _, key := range component.DataClaims(want) {
 		claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
 		claim.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim"))
 		if err := r.read(ctx, claim, live); err != nil {
