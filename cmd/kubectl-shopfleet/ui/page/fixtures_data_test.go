@@ -100,16 +100,23 @@ func withMoves(s *hubstate.Snapshot) *hubstate.Snapshot {
 		b.Spec.Method = v1.BackupDump
 		b.Status = v1.BackupStatus{
 			Phase: v1.BackupCompleted, Region: "us-central1", Provider: v1.ProviderGCP, Account: "prod-gcp", SnapshotTime: at(30 * time.Hour),
-			LastVerifiedTime: at(28 * time.Hour), Dump: &v1.DumpFile{Object: &v1.DumpObject{Bucket: "shop-dumps", State: v1.DumpSent}},
+			LastVerifiedTime: at(28 * time.Hour), Verified: &v1.Verified{From: v1.VerifiedFrom{Region: "us-central1", Cluster: "us-1"}}, Dump: &v1.DumpFile{Object: &v1.DumpObject{Bucket: "shop-dumps", State: v1.DumpSent}},
 		}
 	})
 	running := apitest.Backup("parcels-eu-2-now").Namespace("production").Of("parcels", "eu-2").With(func(b *v1.Backup) {
 		b.CreationTimestamp = ago(4 * time.Minute)
 		b.Status = v1.BackupStatus{Phase: v1.BackupInProgress, Message: "creating snapshots: 40 %", Steps: []v1.StepStatus{{Name: "Begin"}, {Name: "Snapshot"}}, StartTime: at(3 * time.Minute)}
 	})
+	partly := taken("shop", "eu-2", "eu-west-1", 5*time.Hour).With(func(b *v1.Backup) {
+		b.Status.Phase = v1.BackupPartiallyCompleted
+		b.Status.Conditions = []metav1.Condition{{
+			Type: v1.ConditionReady, Status: metav1.ConditionTrue, Reason: v1.ReasonPartiallyCompleted,
+			Message: "The backup can be restored where it is: the copy in eu-central-1 failed",
+		}}
+	})
 	s.Backups = []v1.Backup{
 		*running.Obj(), *taken("shop", "eu-1", "eu-west-1", 5*time.Hour, "eu-central-1").Obj(),
-		*taken("shop", "eu-2", "eu-west-1", 5*time.Hour).Obj(), *dump.Obj(),
+		*partly.Obj(), *dump.Obj(),
 	}
 	restore := apitest.Restore("shop-back").Namespace("production").From("shop-us-1").To("us-1").Obj()
 	restore.Status = v1.RestoreStatus{Phase: v1.RestoreInProgress, Message: "downloading the dump", Steps: []v1.StepStatus{{Name: "Resolve"}, {Name: "Load"}}, StartTime: at(90 * time.Second)}

@@ -53,6 +53,10 @@ type DatabaseLoss struct {
 	// Newest and Verified are the ages of the newest backup that can be restored, and of the newest verification;
 	// empty without one.
 	Newest, Verified string
+	// Partly is set if the newest backup that can be restored is not all that it should be, and From is the place of what was
+	// verified.
+	Partly bool
+	From   string
 	// Copies are the places of the newest backup outside of the region.
 	Copies string
 	// Used is the part of MaxRPO in percent that the newest backup has used up, at most 100; AtRisk is set beyond that.
@@ -73,7 +77,7 @@ type backupsOf struct {
 	// newest can be restored, offsite too when the region of its cluster is gone, and perhaps also uncertain, which is in a
 	// bucket whose region is not known.
 	newest, offsite, uncertain *v1.Backup
-	verified                   time.Time
+	verified                   *v1.Backup
 }
 
 // lossFinder computes losses.
@@ -162,8 +166,8 @@ func (f *lossFinder) index() {
 			f.backups[key] = &backupsOf{}
 		}
 		of := f.backups[key]
-		if at := b.Status.LastVerifiedTime; at != nil && at.After(of.verified) {
-			of.verified = at.Time
+		if at := b.Status.LastVerifiedTime; at != nil && (of.verified == nil || of.verified.Status.LastVerifiedTime.Before(at)) {
+			of.verified = b
 		}
 		if !isUsable(b) {
 			continue
@@ -240,13 +244,13 @@ func (f *lossFinder) row(app *v1.EcommerceApp, c *v1.ClusterStatus) DatabaseLoss
 	if b := of.uncertain; b != nil && b != of.offsite && newer(of.offsite, b) == b {
 		row.AtBest = fmt.Sprintf("at best the last %s: the region of bucket %s is not known", ageOf(f.now, b.Status.SnapshotTime.Time), b.Status.Dump.Object.Bucket)
 	}
-	if !of.verified.IsZero() {
-		row.Verified = ageOf(f.now, of.verified)
+	if b := of.verified; b != nil {
+		row.Verified, row.From = ageOf(f.now, b.Status.LastVerifiedTime.Time), verifiedFrom(b.Status.Verified)
 	}
 	var last time.Time
 	if of.newest != nil {
 		last = of.newest.Status.SnapshotTime.Time
-		row.Newest = ageOf(f.now, last)
+		row.Newest, row.Partly = ageOf(f.now, last), of.newest.Status.Phase == v1.BackupPartiallyCompleted
 	}
 	if maxRPO := f.maxRPO(app); maxRPO > 0 {
 		exposure := retention.RPO(last, app.CreationTimestamp.Time, f.now)
@@ -254,6 +258,14 @@ func (f *lossFinder) row(app *v1.EcommerceApp, c *v1.ClusterStatus) DatabaseLoss
 		row.Used = int(min(100, 100*exposure.Age/maxRPO))
 	}
 	return row
+}
+
+// verifiedFrom returns where what was verified was restored; empty if that is not known.
+func verifiedFrom(v *v1.Verified) string {
+	if v == nil || v.From.Cluster == "" {
+		return ""
+	}
+	return fmt.Sprintf("from %s in %s", cmp.Or(v.From.Region, notKnown), v.From.Cluster)
 }
 
 // maxRPO returns how old the newest backup of an application may be, or 0 if it has no backups.

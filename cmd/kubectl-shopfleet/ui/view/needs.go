@@ -333,6 +333,9 @@ func titleOf(kind string, c doctor.Check) (string, Severity) {
 	case hubstate.Members:
 		return memberTitle(c)
 	case hubstate.Backups:
+		if c.Reason == v1.ReasonPartiallyCompleted {
+			return "The newest backup is not wherever it should be", Risk
+		}
 		return "The newest backup failed", Risk
 	case hubstate.Restores:
 		return "A database waits for a restore that cannot go on", Outage
