@@ -123,7 +123,7 @@ func (d *demo) join(ctx context.Context, progress io.Writer, members ...string) 
 }
 
 // awaitPolicies waits until the hub has seen that the members enforce the admission policies that join
-// installed: an API server takes a moment for that, and the hub looks again within a minute.
+// installed: an API server takes a moment for that, and the hub looks again after a few seconds, then once a minute.
 func (d *demo) awaitPolicies(ctx context.Context, members []string) error {
 	return d.kubectl(ctx, append([]string{
 		"wait", "membercluster", "--for=condition=" + v1.ConditionAccountRestricted, "--timeout=" + policyTimeout.String(),

@@ -88,6 +88,38 @@ func TestHastenInspection(t *testing.T) {
 	}
 }
 
+// TestFirstInspection checks that a member whose admission policies are not in force when it is connected is looked at again
+// soon, once.
+func TestFirstInspection(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		restricted *bool
+		period     time.Duration
+		soon       bool
+	}{
+		"in force":         {new(true), 15 * time.Second, false},
+		"not known":        {nil, 15 * time.Second, false},
+		"not in force":     {new(false), 15 * time.Second, true},
+		"a shorter period": {new(false), time.Second, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			now := clocktesting.NewFakeClock(time.Unix(1000, 0))
+			l := &loop{fleet: &Fleet{settings: &connect.Settings{Clock: now}, periods: Periods{Inspect: tt.period}}}
+			l.inspected.Restricted = tt.restricted
+			regular := time.Duration(float64(inspectFactor*tt.period) * (1 - spread))
+			l.scheduleFirstInspection()
+			if got := l.due[taskInspect].Sub(now.Now()); tt.soon != (got == min(inspectSoon, tt.period)) || tt.soon == (got >= regular) {
+				t.Errorf("the first follows in %s", got)
+			}
+			l.scheduleInspection()
+			if got := l.due[taskInspect].Sub(now.Now()); got < regular {
+				t.Errorf("the second follows in %s, want %s at least", got, regular)
+			}
+		})
+	}
+}
+
 // TestTakeoverBehindErrors makes another hub take a member over whose inspections fail.
 func TestTakeoverBehindErrors(t *testing.T) {
 	cluster := fleettest.Start(t, fleet.Options{Members: []fleet.ClusterSpec{{Name: "a", APIServerOnly: true}}}).Member("a")

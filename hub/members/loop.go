@@ -40,6 +40,8 @@ const (
 	// listenSoon is the time between reads of the Lease while the state of the agent is
 	// unknown.
 	listenSoon = time.Second
+	// inspectSoon is the delay of the first inspection of a member that does not restrict the hub's account.
+	inspectSoon = 5 * time.Second
 	// inspectNow is the delay of an inspection that informers ask for, so that their
 	// reports are batched.
 	inspectNow = 500 * time.Millisecond

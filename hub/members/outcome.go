@@ -123,7 +123,7 @@ func (l *loop) use(r result) {
 	l.state.Info.CredentialsExpireAt = c.Connection.Access.ExpiresAt
 	l.state.setNodes(c.Nodes)
 	l.schedule(taskProbe, wait.Jitter(l.target.Health.Period, spread))
-	l.scheduleInspection()
+	l.scheduleFirstInspection()
 	l.schedulePods()
 	l.withdrawOffer()
 	if c.Connection.Mode == v1.ModeAgent {
@@ -153,6 +153,15 @@ func (l *loop) recordLease() {
 	l.state.AgentLastSeen = l.lease.LastRenewal
 	if l.connection.Mode != v1.ModeAgent || l.lease.State != membershealth.LeaseUnknown {
 		l.state.Known = true
+	}
+}
+
+// scheduleFirstInspection schedules the inspection after a connection. Admission policies that were installed just before it
+// are in force a moment later; a member that has none is not looked at more often.
+func (l *loop) scheduleFirstInspection() {
+	l.scheduleInspection()
+	if restricted := l.inspected.Restricted; restricted != nil && !*restricted {
+		l.schedule(taskInspect, min(inspectSoon, l.fleet.periods.Inspect))
 	}
 }
 
