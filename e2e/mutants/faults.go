@@ -25,7 +25,7 @@ func ofRetries() []Mutant {
 		{
 			"failures-not-retried", "a request that failed is not retried",
 			"spoke/runtime/apierror/policy.go", "d.Reason, d.Return = v1.ReasonApplyFailed, true\n", "d.Reason, d.Return = v1.ReasonApplyFailed, false\n",
-			faults, "TestFaults/lost_responses",
+			"spoke/runtime/apierror", "TestDecide/deadline_of_a_request",
 		},
 		{
 			"failures-not-reported", "a member that refuses a copy is not reported",
