@@ -109,7 +109,7 @@ func TestFirstInspection(t *testing.T) {
 			l.inspected.Restricted = tt.restricted
 			regular := time.Duration(float64(inspectFactor*tt.period) * (1 - spread))
 			l.scheduleFirstInspection()
-			if got := l.due[taskInspect].Sub(now.Now()); tt.soon != (got == min(inspectSoon, tt.period)) || tt.soon == (got >= regular) {
+			if got := l.due[taskInspect].Sub(now.Now()); tt.soon != (got < regular) || tt.soon && got < min(inspectSoon, tt.period) {
 				t.Errorf("the first follows in %s", got)
 			}
 			l.scheduleInspection()

@@ -157,11 +157,11 @@ func (l *loop) recordLease() {
 }
 
 // scheduleFirstInspection schedules the inspection after a connection. Admission policies that were installed just before it
-// are in force a moment later; a member that has none is not looked at more often.
+// are in force a moment later. Later inspections keep their period.
 func (l *loop) scheduleFirstInspection() {
 	l.scheduleInspection()
 	if restricted := l.inspected.Restricted; restricted != nil && !*restricted {
-		l.schedule(taskInspect, min(inspectSoon, l.fleet.periods.Inspect))
+		l.schedule(taskInspect, wait.Jitter(min(inspectSoon, l.fleet.periods.Inspect), spread))
 	}
 }
 
