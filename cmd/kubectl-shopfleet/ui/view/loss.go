@@ -53,8 +53,8 @@ type DatabaseLoss struct {
 	// Newest and Verified are the ages of the newest backup that can be restored, and of the newest verification;
 	// empty without one.
 	Newest, Verified string
-	// Partly is set if the newest backup that can be restored is not all that it should be, and From is the place of what was
-	// verified.
+	// Partly is set if the newest backup that can be restored is PartiallyCompleted, and From says where the newest
+	// verification ran.
 	Partly bool
 	From   string
 	// Copies are the places of the newest backup outside of the region.
@@ -260,7 +260,7 @@ func (f *lossFinder) row(app *v1.EcommerceApp, c *v1.ClusterStatus) DatabaseLoss
 	return row
 }
 
-// verifiedFrom returns where what was verified was restored; empty if that is not known.
+// verifiedFrom returns the region and the member of a verification; empty if they are not known.
 func verifiedFrom(v *v1.Verified) string {
 	if v == nil || v.From.Cluster == "" {
 		return ""

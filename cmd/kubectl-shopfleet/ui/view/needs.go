@@ -334,11 +334,11 @@ func titleOf(kind string, c doctor.Check) (string, Severity) {
 		return memberTitle(c)
 	case hubstate.Backups:
 		if c.Reason == v1.ReasonPartiallyCompleted {
-			return "The newest backup is not wherever it should be", Risk
+			return "The newest backup is missing in some places", Risk
 		}
 		return "The newest backup failed", Risk
 	case hubstate.Restores:
-		return "A database waits for a restore that cannot go on", Outage
+		return "A database waits for a Restore that is Stalled", Outage
 	case hubstate.Accounts:
 		return "A CloudAccount does not work", Risk
 	}
