@@ -112,7 +112,7 @@ type RestoreStatus struct {
 	Message string `json:"message,omitempty"`
 
 	// conditions are the latest observations of the restore. The known types are Ready, and
-	// Stalled while it cannot go on and volumes are replaced. At most 16.
+	// Stalled while volumes are replaced and it needs a user. At most 16.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -140,7 +140,7 @@ type RestoreStatus struct {
 	StartTime *metav1.Time `json:"startTime,omitempty"`
 
 	// resumeTime is the time at which the restore went on after its application or its member
-	// had been paused. Its time limits begin again then.
+	// had been paused, or its member was away after Retire. Its time limits begin again then. Absent when it has ended.
 	// +optional
 	ResumeTime *metav1.Time `json:"resumeTime,omitempty"`
 

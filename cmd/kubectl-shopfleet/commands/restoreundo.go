@@ -100,7 +100,7 @@ func (u *restoreUndo) run(ctx context.Context, name string) error {
 		return err
 	}
 	if r.DeletionTimestamp != nil {
-		u.say("Restore %q, which is being deleted, is gone when the database runs on the volumes that it had before.", name)
+		u.say("The hub removes Restore %q, which is being deleted, once the volumes are put back. Follow it: kubectl get restore %s -n %s -w", name, name, namespace)
 		return nil
 	}
 	err = u.await(ctx, hub, awaiting{

@@ -28,7 +28,9 @@ func (w *work) finalize(ctx context.Context) (reconcile.Result, error) {
 			return reconcile.Result{}, err
 		}
 		if result.Stops() {
-			w.restore.Status.Message = w.withWayBack("being deleted: ", result.Message)
+			w.stalls = w.replaced() && (result.Fatal || w.isOverdue(result))
+			w.restore.Status.Message = v1.Excerpt(w.withWayBack("being deleted: ", result.Message), steps.MaxMessage)
+			w.setStalled(result.Reason, w.restore.Status.Message)
 			if err := w.write(ctx); err != nil {
 				return reconcile.Result{}, err
 			}
@@ -64,8 +66,8 @@ func (w *work) undo(ctx context.Context) (steps.Result, error) {
 		return w.cancelLoad(ctx), nil
 	}
 	if w.restore.PutsBack() {
-		// Until the database is stopped for it, one that cannot be put back gets the restored volumes.
-		if result, err := w.advanceBack(ctx); !result.Fatal || steps.Begun(w.restore.Status.Steps, v1.RestoreStepHalt) {
+		// Until the database is stopped for it, one whose former volumes are gone gets the restored ones.
+		if result, err := w.advanceBack(ctx); result.Reason != v1.ReasonVolumeChanged || steps.Begun(w.restore.Status.Steps, v1.RestoreStepHalt) {
 			return result, err
 		}
 	}

@@ -41,13 +41,14 @@ func (w *work) putBack(ctx context.Context) (reconcile.Result, error) {
 	if err != nil {
 		return reconcile.Result{}, err
 	}
+	w.resume(result)
 	switch replaced := strings.Join(w.retired(), ", "); {
 	case !result.Stops():
 		result = steps.Fail(v1.ReasonPutBack, "the database runs on the volumes that it had before: %s", replaced)
 	case result.Fatal:
 		w.stalls = true
 		result = steps.RetryAfter(steps.Refused, result.Reason, "%s cannot be put back: %s", replaced, result.Message)
-	case w.isOverdue(result):
+	case steps.Begun(w.restore.Status.Steps, v1.RestoreStepHalt) && w.isOverdue(result):
 		w.stalls = true
 	}
 	w.conclude(result)
@@ -57,7 +58,7 @@ func (w *work) putBack(ctx context.Context) (reconcile.Result, error) {
 	return w.options.Waits.Later(max(result.Wait, memberDelay)), nil
 }
 
-// advanceBack runs the steps back, once it is seen that they can be gone.
+// advanceBack runs the steps back, after checking that the replaced volumes can be put back.
 func (w *work) advanceBack(ctx context.Context) (steps.Result, error) {
 	if !steps.Begun(w.restore.Status.Steps, v1.RestoreStepHalt) {
 		result := w.findReplaced(ctx)
@@ -141,7 +142,7 @@ func (w *work) retired() []string {
 	return slices.Sorted(slices.Values(names))
 }
 
-// stalled returns what a Restore says that cannot go on, and cannot be taken back by itself: where it stands, what was
+// stalled returns what a Restore says that needs a user, and cannot be taken back by itself: where it stands, what was
 // retired, and the command that puts it back.
 func (w *work) stalled(why string) string {
 	at := ""
@@ -151,7 +152,7 @@ func (w *work) stalled(why string) string {
 	return w.withWayBack(at, why)
 }
 
-// withWayBack returns a message with the command that puts back what was retired, if there is something.
+// withWayBack returns a message with the command that puts back what was retired, if a volume was replaced.
 func (w *work) withWayBack(prefix, why string) string {
 	way := ""
 	if retired := w.retired(); len(retired) > 0 && !w.restore.PutsBack() {

@@ -84,10 +84,15 @@ func TestOverdue(t *testing.T) {
 		result steps.Result
 		want   string
 	}{
-		"for long":               {func(*work) {}, waiting, message},
-		"not yet":                {func(w *work) { w.now = w.now.Add(-2 * time.Second) }, waiting, ""},
-		"since a pause":          {func(w *work) { w.restore.Status.ResumeTime = v1.Seconds(w.now) }, waiting, ""},
-		"in a pause":             {func(*work) {}, steps.RetryAfter(time.Second, v1.ReasonPaused, "waiting"), ""},
+		"for long":      {func(*work) {}, waiting, message},
+		"not yet":       {func(w *work) { w.now = w.now.Add(-2 * time.Second) }, waiting, ""},
+		"since a pause": {func(w *work) { w.restore.Status.ResumeTime = v1.Seconds(w.now) }, waiting, ""},
+		"in a pause":    {func(*work) {}, steps.RetryAfter(time.Second, v1.ReasonPaused, "waiting"), ""},
+		"since the member is back": {func(w *work) {
+			w.restore.Status.Conditions = []metav1.Condition{{Type: v1.ConditionReady, Reason: v1.ReasonClusterUnreachable}}
+		}, waiting, ""},
+		"since the hub began":    {func(w *work) { w.began = w.now }, waiting, ""},
+		"what is left":           {func(*work) {}, steps.RetryAfter(time.Second, v1.ReasonDeleting, "waiting"), ""},
 		"the member is away":     {func(*work) {}, steps.RetryAfter(time.Second, v1.ReasonClusterUnreachable, "waiting"), ""},
 		"the database serves":    {func(w *work) { w.restore.Status.Steps[2].Name = stepRelease }, waiting, ""},
 		"before its point":       {func(w *work) { w.restore.Status.Steps = w.restore.Status.Steps[:1] }, waiting, ""},
@@ -104,6 +109,22 @@ func TestOverdue(t *testing.T) {
 				t.Errorf("stalled: %t, %+v", w.stalls, got)
 			}
 		})
+	}
+}
+
+// TestResumed checks that a Restore past Retire whose member was away says since when it goes on, until it has ended.
+func TestResumed(t *testing.T) {
+	t.Parallel()
+	w := replacing()
+	w.now = time.Unix(5000, 0)
+	w.restore.Status.Conditions = []metav1.Condition{{Type: v1.ConditionReady, Reason: v1.ReasonClusterUnreachable}}
+	w.conclude(w.onward(steps.RetryAfter(time.Second, v1.ReasonStartingDatabase, "waiting")))
+	if at := w.restore.Status.ResumeTime; at == nil || !at.Equal(&metav1.Time{Time: w.now}) {
+		t.Errorf("it goes on since %s", at)
+	}
+	w.conclude(w.onward(steps.Result{}))
+	if at := w.restore.Status.ResumeTime; at != nil {
+		t.Errorf("it has ended, and goes on since %s", at)
 	}
 }
 

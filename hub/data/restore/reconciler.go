@@ -37,8 +37,10 @@ const (
 
 // Reconciler carries out Restores.
 type Reconciler struct {
-	client    client.Client
-	options   Options
+	client  client.Client
+	options Options
+	// began is the time from which on this process looks at Restores.
+	began     time.Time
 	conflicts retry.Conflicts
 }
 
@@ -55,7 +57,7 @@ type work struct {
 	app         *v1.EcommerceApp // With its effective spec in the member.
 	invalid     error            // Why there is no effective spec.
 	targetFacts *targetFacts
-	// stalls is true if the Restore cannot go on, and not be taken back by itself.
+	// stalls is true if the Restore needs a user, and cannot be taken back by itself.
 	stalls bool
 	// proof says what a verification has found.
 	proof string
@@ -154,8 +156,11 @@ func (w *work) timeLimit() time.Duration {
 // not start. It is given up only if another volume took the place. One that waits for too long goes on, and is Stalled
 // meanwhile.
 func (w *work) onward(result steps.Result) steps.Result {
+	if !w.replaced() {
+		return result
+	}
+	w.resume(result)
 	switch {
-	case !w.replaced():
 	case result.Fatal && result.Reason != v1.ReasonConflict && result.Reason != v1.ReasonAlreadyRestored:
 		w.stalls = true
 		result = steps.RetryAfter(steps.Refused, result.Reason, "%s", w.stalled(result.Message))
@@ -167,11 +172,24 @@ func (w *work) onward(result steps.Result) steps.Result {
 }
 
 // isOverdue reports whether the database should serve by now, and waits for something in a member that is there: a claim
-// that is Lost, a quota, a pod that is never ready. What is left after that may wait.
+// that is Lost, a quota, a pod that is never ready. Cleanup after the database serves does not count, nor does the time before
+// this process. It is asked once Retire is begun.
 func (w *work) isOverdue(result steps.Result) bool {
 	at := w.restore.Status.Steps[len(w.restore.Status.Steps)-1]
-	return result.Stops() && !result.Fatal && at.Name != stepRelease && w.since(at.StartTime.Time) > stallsAfter &&
-		result.Reason != v1.ReasonPaused && result.Reason != v1.ReasonClusterUnreachable
+	switch {
+	case !result.Stops(), result.Fatal, at.Name == stepRelease:
+		return false
+	case result.Reason == v1.ReasonPaused, result.Reason == v1.ReasonClusterUnreachable, result.Reason == v1.ReasonDeleting:
+		return false
+	}
+	return w.since(at.StartTime.Time) > stallsAfter && w.now.Sub(w.began) > stallsAfter
+}
+
+// resume starts the time of a step anew when the member is there again. One that is away says nothing about the step.
+func (w *work) resume(result steps.Result) {
+	if reasonOf(w.restore) == v1.ReasonClusterUnreachable && result.Reason != v1.ReasonClusterUnreachable {
+		w.restore.Status.ResumeTime = v1.Seconds(w.now)
+	}
 }
 
 // changed reports whether the Restore may have changed something in the member.
@@ -241,14 +259,25 @@ func (w *work) conclude(result steps.Result) {
 	if result.Stops() {
 		ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, result.Reason, v1.Excerpt(result.Message, steps.MaxMessage)
 	}
+	if !result.Stops() || result.Fatal {
+		s.ResumeTime = nil // It is for limits, and those have ended.
+	}
 	s.Message = ready.Message
 	meta.SetStatusCondition(&s.Conditions, ready)
+	w.setStalled(ready.Reason, ready.Message)
+}
+
+// setStalled sets or removes the condition Stalled.
+func (w *work) setStalled(reason, message string) {
+	s := &w.restore.Status
 	if !w.stalls {
 		meta.RemoveStatusCondition(&s.Conditions, v1.ConditionStalled)
 		return
 	}
-	ready.Type, ready.Status = v1.ConditionStalled, metav1.ConditionTrue
-	meta.SetStatusCondition(&s.Conditions, ready)
+	meta.SetStatusCondition(&s.Conditions, metav1.Condition{
+		Type: v1.ConditionStalled, Status: metav1.ConditionTrue, ObservedGeneration: w.restore.Generation,
+		LastTransitionTime: metav1.NewTime(w.now), Reason: reason, Message: message,
+	})
 }
 
 // save writes the status, and fails if the Restore has changed since it was read. Apart

@@ -64,7 +64,7 @@ func NewReconciler(c client.Client, options Options) *Reconciler {
 	if options.Clock == nil {
 		options.Clock = clock.RealClock{}
 	}
-	return &Reconciler{client: c, options: options}
+	return &Reconciler{client: c, options: options, began: options.Clock.Now()}
 }
 
 // Setup adds the controller to the hub's own manager, whose cache holds Restores,
