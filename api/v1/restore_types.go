@@ -140,7 +140,8 @@ type RestoreStatus struct {
 	StartTime *metav1.Time `json:"startTime,omitempty"`
 
 	// resumeTime is the time at which the restore went on after its application or its member
-	// had been paused, or its member was away after Retire. Its time limits begin again then. Absent when it has ended.
+	// had been paused, or after Retire its member had been away. Its time limits begin again
+	// then. Absent when it has ended.
 	// +optional
 	ResumeTime *metav1.Time `json:"resumeTime,omitempty"`
 
