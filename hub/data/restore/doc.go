@@ -26,10 +26,10 @@
 //
 // Steps before Retire can be undone. From its beginning on a Restore is seen through: without its claim the
 // database would start empty. One that cannot go on from there, or waits for too long, is Stalled, and a user can
-// have the replaced volumes put back (putback.go), also after it is complete or while it is deleted; once begun, that is seen through as well. The status
-// records what is replaced before it is deleted. An annotation on the copy (lock.go) is a lock of the database;
-// another one records the last Restores that have replaced data, so that a hub that is restored from an older backup
-// of etcd does not repeat them.
+// have the replaced volumes put back (putback.go), also when it is complete or being deleted; once begun, that is
+// seen through as well. The status records what is replaced before it is deleted. An annotation on the copy
+// (lock.go) is a lock of the database; another one records the last Restores that have replaced data, so that a
+// hub that is restored from an older backup of etcd does not repeat them.
 //
 // # Non-goals
 //
