@@ -262,10 +262,13 @@ func (f *lossFinder) row(app *v1.EcommerceApp, c *v1.ClusterStatus) DatabaseLoss
 
 // verifiedFrom returns the region and the member of a verification; empty if they are not known.
 func verifiedFrom(v *v1.Verified) string {
-	if v == nil || v.From.Cluster == "" {
+	switch {
+	case v == nil || v.From.Cluster == "":
 		return ""
+	case v.From.Region == "":
+		return "in " + v.From.Cluster
 	}
-	return fmt.Sprintf("from %s in %s", cmp.Or(v.From.Region, notKnown), v.From.Cluster)
+	return fmt.Sprintf("from %s in %s", v.From.Region, v.From.Cluster)
 }
 
 // maxRPO returns how old the newest backup of an application may be, or 0 if it has no backups.
