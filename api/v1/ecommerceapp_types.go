@@ -177,9 +177,14 @@ type Deletion struct {
 	// volumes is Delete if the volume claims of the database's pods are deleted with the application, in
 	// every cluster that it is in then; whether the volumes go with them is up to their reclaim policy. An
 	// application that leaves a cluster keeps its claims there, for it may return, and so does each cluster
-	// that it has left before. Dumps, credentials and Backups stay. Retain, the default, deletes none.
+	// that it has left before. Dumps and credentials stay. Retain, the default, deletes none.
 	// +optional
 	Volumes DeletionPolicy `json:"volumes,omitempty"`
+
+	// backups is Delete if no Backup is kept for good once the application is gone: retention deletes each, with
+	// its data, when it is older than keepDays. Retain, the default, keeps the newest until a user deletes them.
+	// +optional
+	Backups DeletionPolicy `json:"backups,omitempty"`
 }
 
 // Placement chooses clusters among those that meet its criteria; an empty Placement chooses

@@ -29,6 +29,10 @@ const (
 	// is about to delete the Backup. The hub reverts both when the Backup is to be kept
 	// after all.
 	PrunedAnnotation = "ecommerce.io/pruned"
+	// KeepNewestAnnotation, with the value "false" on a Backup, means that retention deletes it once it is older than
+	// keepDays, also if it is the newest, when its application is gone or has no backups any more. The hub sets it on
+	// the Backups of an application that is deleted with spec.deletion.backups: Delete.
+	KeepNewestAnnotation = "ecommerce.io/keep-newest"
 
 	// KubeconfigKey is the key of the kubeconfig in a registration Secret.
 	KubeconfigKey = "kubeconfig"

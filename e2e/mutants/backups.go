@@ -123,6 +123,16 @@ func ofKeeping() []Mutant {
 			retentionPackage, "TestPruneAfterTheEnd",
 		},
 		{
+			"expiring-while-backed-up", "spec.deletion.backups lets the newest backup go while an application is backed up",
+			retentionPackage + "/decision.go", "	if policy.Ended {\n		sorted", "	{\n		sorted",
+			retentionPackage, "TestPruneHoldsForRandomHoards",
+		},
+		{
+			"backups-of-another-let-go", "the deletion of an application lets the backups of another one of its name go",
+			"hub/app/deletion.go", "if b.Status.AppUID != string(app.UID) || ", "if ",
+			"hub/app", "TestWrites/backups_are_let_go",
+		},
+		{
 			"lost-status-ends", "an application whose status was lost has left its clusters",
 			backupScheduler + "/ended.go", "	case in.app.InventoryLost():\n", "	case in.app.InventoryLost() && in.safeMode:\n",
 			backupScheduler, "TestRetentionGoesOn",

@@ -3,11 +3,13 @@ package app
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
@@ -103,6 +105,30 @@ func (r *Reconciler) recordResidue(ctx context.Context, app *v1.EcommerceApp, cl
 		}
 	}
 	return unrecorded, errors.Join(problems...)
+}
+
+// releaseBackups marks the Backups of an application with spec.deletion.backups: Delete, so that retention keeps none of
+// them for good: once the application is gone, nothing else says what it wanted.
+func (r *Reconciler) releaseBackups(ctx context.Context, app *v1.EcommerceApp) error {
+	if app.Spec.Deletion.Backups != v1.DeletionDelete {
+		return nil
+	}
+	list := &v1.BackupList{}
+	if err := r.reader.List(ctx, list, client.InNamespace(app.Namespace)); err != nil {
+		return fmt.Errorf("listing backups: %w", err)
+	}
+	for i := range list.Items {
+		b := &list.Items[i]
+		if b.Status.AppUID != string(app.UID) || b.Annotations[v1.KeepNewestAnnotation] != "" {
+			continue
+		}
+		before := b.DeepCopy()
+		metav1.SetMetaDataAnnotation(&b.ObjectMeta, v1.KeepNewestAnnotation, "false")
+		if err := r.client.Patch(ctx, b, client.MergeFrom(before), client.FieldOwner(v1.HubFieldManager)); client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("marking backup %q: %w", b.Name, err)
+		}
+	}
+	return nil
 }
 
 // unrecorded returns a request for each application whose deletion waits because the record

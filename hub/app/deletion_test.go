@@ -13,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -225,6 +226,61 @@ func testResidue(t *testing.T, w *writer) {
 	records, invalid := recovery.Decode(record.Data)
 	if len(records) != 1 || invalid != nil || records[0].Key() != w.key || records[0].App != app.UID {
 		t.Errorf("recorded %+v and %v, want %s of %s once", records, invalid, w.key, app.UID)
+	}
+}
+
+// testReleasedBackups checks that an application is not released before its Backups say what it wanted for them, and that
+// those of another one of its name, and what a user wrote, stay as they are.
+func testReleasedBackups(t *testing.T, w *writer) {
+	t.Helper()
+	app := w.stored(t)
+	app.Finalizers, app.Spec.Deletion.Backups = []string{v1.HubFinalizer}, v1.DeletionDelete
+	if err := w.client.Update(t.Context(), app); err != nil {
+		t.Fatal(err)
+	}
+	app.Status.ObservedGeneration = app.Generation // Otherwise its copies are looked for in all members.
+	if err := w.client.Status().Update(t.Context(), app); err != nil {
+		t.Fatal(err)
+	}
+	backups := map[string]struct {
+		app               types.UID
+		annotation, after string
+	}{"own": {app.UID, "", "false"}, "kept": {app.UID, "true", "true"}, "former": {"u-1", "", ""}}
+	key := func(name string) client.ObjectKey {
+		return client.ObjectKey{Namespace: app.Namespace, Name: app.Name + "-" + name}
+	}
+	for name, tt := range backups {
+		b := &v1.Backup{ObjectMeta: metav1.ObjectMeta{Namespace: app.Namespace, Name: key(name).Name}}
+		b.Spec.AppRef.Name, b.Spec.ClusterRef.Name = app.Name, "eu-1"
+		if tt.annotation != "" {
+			b.Annotations = map[string]string{v1.KeepNewestAnnotation: tt.annotation}
+		}
+		err := w.client.Create(t.Context(), b)
+		if b.Status.AppUID = string(tt.app); err == nil {
+			err = w.client.Status().Update(t.Context(), b)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.client.Delete(t.Context(), app); err != nil {
+		t.Fatal(err)
+	}
+	direct := w.client
+	for _, kind := range []client.Object{&v1.Backup{}, nil} {
+		w.client = &refusing{Client: direct, kind: kind}
+		_, err := w.Reconcile(t.Context(), reconcile.Request{NamespacedName: w.key})
+		if refused := kind != nil; errors.Is(err, errRefused) != refused {
+			t.Errorf("refused %t: %v", refused, err)
+		} else if err := direct.Get(t.Context(), w.key, &v1.EcommerceApp{}); apierrors.IsNotFound(err) == refused {
+			t.Errorf("refused %t, reading the application: %v", refused, err)
+		}
+	}
+	for name, tt := range backups {
+		b := &v1.Backup{}
+		if err := direct.Get(t.Context(), key(name), b); err != nil || b.Annotations[v1.KeepNewestAnnotation] != tt.after {
+			t.Errorf("%s: %q, want %q: %v", name, b.Annotations[v1.KeepNewestAnnotation], tt.after, err)
+		}
 	}
 }
 

@@ -202,6 +202,9 @@ func (r *Reconciler) compute(ctx context.Context, app *v1.EcommerceApp, in *aggr
 // release removes the finalizer of an application whose copies are all deleted, or
 // recorded.
 func (r *Reconciler) release(ctx context.Context, app *v1.EcommerceApp) error {
+	if err := r.releaseBackups(ctx, app); err != nil {
+		return err
+	}
 	before := app.DeepCopy()
 	controllerutil.RemoveFinalizer(app, v1.HubFinalizer)
 	if err := r.patch(ctx, before, app); err != nil {

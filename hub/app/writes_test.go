@@ -53,6 +53,7 @@ func TestWrites(t *testing.T) {
 		"consent is withdrawn":    testConsent,
 		"residue is recorded":     testResidue,
 		"residue is full":         testResidueFull,
+		"backups are let go":      testReleasedBackups,
 	} {
 		t.Run(name, func(t *testing.T) {
 			clock := clocktesting.NewFakeClock(time.Unix(1000, 0))

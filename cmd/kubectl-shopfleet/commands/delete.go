@@ -42,7 +42,7 @@ func (p *Program) deleteCommand() *cobra.Command {
 		Short: "Delete EcommerceApps in all their clusters, and show the progress",
 		Long: `Delete EcommerceApps in all their clusters, and show the progress.
 
-Each cluster removes the workloads in order. Volumes and Backups are kept.
+Each cluster removes the workloads in order. Volumes and Backups are kept, unless spec.deletion says otherwise.
 
 The deletion waits for clusters that cannot be reached, unless you skip them with
 --skip-unreachable: the hub records what runs there, and deletes it when the cluster

@@ -27,8 +27,11 @@ func newPruning(now time.Time, catalog Catalog, policy Policy) pruning {
 		}
 		return strings.Compare(b.Name, a.Name)
 	})
-	if policy.Ended && p.isOver(sorted) {
-		p.policy.KeepLast = 1
+	if policy.Ended {
+		sorted = slices.DeleteFunc(sorted, func(b Backup) bool { return b.Expires })
+		if p.isOver(sorted) {
+			p.policy.KeepLast = 1
+		}
 	}
 	r := ranking{pruning: p, wanted: catalog.Wanted, methods: map[string]bool{}, in: map[string]int{}}
 	for _, b := range sorted {

@@ -44,6 +44,7 @@ func newHoard(t testing.TB, r *rand.Rand) hoard {
 			Account:  []string{"", "", "prod"}[r.IntN(3)],
 			Places:   [][]string{nil, {"east"}, {"west"}, {"east", "west"}, {"former"}}[r.IntN(5)],
 		}
+		b.Expires = r.IntN(5) == 0
 		if r.IntN(9) == 0 {
 			b.Pinned = "being copied to us-east-1"
 		}
@@ -147,17 +148,17 @@ func (h hoard) untouchable(_ *rand.Rand, r Result) string {
 	return ""
 }
 
-// newest checks that a newer backup of the same kind stays for each deleted one.
+// newest checks that a newer backup of the same kind stays for each deleted one, but for those that expire.
 func (h hoard) newest(_ *rand.Rand, r Result) string {
 	gone := h.deleted(r)
 	stays := func(because func(Backup) bool, than Backup) bool {
 		return slices.ContainsFunc(h.catalog.Backups, func(b Backup) bool {
-			return because(b) && b.State == StateCompleted && !b.TakenAt.Before(than.TakenAt) &&
+			return because(b) && b.State == StateCompleted && !b.TakenAt.Before(than.TakenAt) && (!h.policy.Ended || !b.Expires) &&
 				!slices.ContainsFunc(gone, func(g Backup) bool { return g.Name == b.Name })
 		})
 	}
 	for _, g := range gone {
-		if g.State == StateFailed {
+		if g.State == StateFailed || h.policy.Ended && g.Expires {
 			continue
 		}
 		switch {

@@ -60,6 +60,8 @@ type Backup struct {
 	Method string
 	// Places holds the regions that have the backup, or the bucket: without those where a copy failed.
 	Places []string
+	// Expires means that a Policy that has Ended keeps the backup no longer than KeepDays, also as the newest.
+	Expires bool
 }
 
 // Catalog is the list of all backups of one application's copy in one cluster.
@@ -86,7 +88,8 @@ type Policy struct {
 	// FailedAfter is the age at which failed backups are deleted; 0 or less means never.
 	FailedAfter time.Duration
 	// Ended means that no more backups are made: KeepLast counts as 1 once the newest successful one is
-	// older than KeepDays, and a failed one is kept only while no newer successful one is left.
+	// older than KeepDays, and a failed one is kept only while no newer successful one is left. Backups that
+	// expire are kept for none of these reasons, and replace no others.
 	Ended bool
 }
 

@@ -253,6 +253,7 @@ func TestACopyOfAMissingBackupCounts(t *testing.T) {
 func TestPruneAfterTheEnd(t *testing.T) {
 	t.Parallel()
 	east := func(b *Backup) { b.Places = []string{"east"} }
+	expires := func(b *Backup) { b.Expires = true }
 	for name, tt := range map[string]struct {
 		catalog      Catalog
 		keep, delete string
@@ -265,6 +266,11 @@ func TestPruneAfterTheEnd(t *testing.T) {
 		"the newest in a place":   {Catalog{Wanted: []string{"east"}, Backups: []Backup{old(t, "a", 50), old(t, "b", 51, east), old(t, "c", 52, east)}}, "a b", "c"},
 		"a failed one, and no":    {complete(old(t, "f", 50, in(StateFailed)), old(t, "a", 51)), "a f", ""},
 		"a failed one, and a new": {complete(old(t, "f", 50, in(StateFailed)), old(t, "a", 49)), "a", "f"},
+		"one that expires":        {complete(old(t, "a", 50, expires)), "", "a"},
+		"one that expires later":  {complete(old(t, "a", 30, expires)), "a", ""},
+		"it replaces no other":    {complete(old(t, "a", 50, expires), old(t, "b", 51)), "b", "a"},
+		"the newest of the rest":  {complete(old(t, "a", 29, expires), old(t, "b", 51), old(t, "c", 52)), "a b", "c"},
+		"a failed one expires":    {complete(old(t, "f", 50, in(StateFailed), expires)), "", "f"},
 		"failed ones alone":       {complete(old(t, "f", 50, in(StateFailed)), old(t, "g", 49, in(StateFailed))), "f g", ""},
 	} {
 		p := policy()

@@ -160,6 +160,7 @@ func (in input) catalog(mine []*v1.Backup, wanted []string) retention.Catalog {
 		entry := retention.Backup{
 			Name: b.Name, CreatedAt: b.CreationTimestamp.Time, State: stateOf(b), Pinned: in.pinned(b),
 			Verified: b.Status.LastVerifiedTime != nil, Method: string(b.Spec.Method), Account: b.Status.Account, Places: placesOf(b),
+			Expires: b.Annotations[v1.KeepNewestAnnotation] == "false",
 		}
 		if b.Status.SnapshotTime != nil {
 			entry.TakenAt = b.Status.SnapshotTime.Time

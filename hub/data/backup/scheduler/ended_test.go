@@ -63,10 +63,20 @@ type endCase struct {
 	want   []string
 }
 
-const second, third = "shop-eu-1-20260302-0200", "shop-eu-1-20260303-0200"
+const (
+	first  = "shop-eu-1-20260301-0200"
+	second = "shop-eu-1-20260302-0200"
+	third  = "shop-eu-1-20260303-0200"
+	fourth = "shop-eu-1-20260304-0200"
+)
 
 func appGone(in *input)         { in.app = nil }
 func backupsDisabled(in *input) { in.app.Spec.Database.Backup.Enabled = false }
+func expiring(in *input) {
+	for i := range in.backups {
+		in.backups[i].Annotations = map[string]string{v1.KeepNewestAnnotation: "false"}
+	}
+}
 func retentionUnknown(in *input) {
 	for i := range in.backups {
 		in.backups[i].Status.Retention = nil
@@ -116,6 +126,9 @@ func endings() map[string]endCase {
 		"the newest is lost": {[]func(*input){appGone, func(in *input) {
 			in.backups[3].Status.Conditions = []metav1.Condition{{Type: v1.ConditionReady, Status: metav1.ConditionFalse}}
 		}}, []string{second}},
+		"none is to be kept":                       {[]func(*input){appGone, expiring}, []string{first, second, third, fourth}},
+		"none is to be kept, but it is backed up":  {[]func(*input){expiring}, nil},
+		"none is to be kept, and they are young":   {[]func(*input){appGone, expiring, func(in *input) { in.now = at("2026-03-30T03:00:00Z") }}, nil},
 		"one is of another method":                 {[]func(*input){appGone, func(in *input) { in.backups[2].Spec.Method = v1.BackupDump }}, []string{second}},
 		"the newest is in one place":               {[]func(*input){appGone, func(in *input) { in.backups[3].Status.Snapshots[0].Copies = nil }}, []string{second}},
 		"the last one is young, and keepLast kept": {[]func(*input){appGone, func(in *input) { in.now = at("2026-04-02T03:00:00Z") }}, nil},
