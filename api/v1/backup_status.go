@@ -95,6 +95,10 @@ type BackupStatus struct {
 	// +optional
 	Retention *Retention `json:"retention,omitempty"`
 
+	// deleteLockDays is that of the application when the Backup began.
+	// +optional
+	DeleteLockDays int32 `json:"deleteLockDays,omitempty"`
+
 	// account is the name of the CloudAccount that owns the snapshots or the bucket of the
 	// dump. At most 63 characters.
 	// +optional

@@ -106,8 +106,9 @@ type BackupSpec struct {
 	// together with the Backup. Retain, the default, keeps them, whatever deletes the
 	// Backup: a user, the deletion of its namespace, or the deletion of the
 	// CustomResourceDefinition. kubectl shopfleet backup rediscover finds them again.
-	// Delete deletes them. Delete is refused when a Backup is created; set it on the
-	// existing Backup just before you delete it. Retention does the same. In either case
+	// Delete deletes them, status.deleteLockDays later, until when Retain still keeps them.
+	// Delete is refused when a Backup is created; set it on the existing Backup just before
+	// you delete it. Retention does the same, and waits for no lock. In either case
 	// the dump's file in the cluster stays until the CronJob there removes it.
 	// +optional
 	// +default="Retain"

@@ -182,6 +182,13 @@ type BackupPolicy struct {
 	// retention defines how long backups are kept. The newest one is always kept.
 	// +optional
 	Retention Retention `json:"retention,omitempty,omitzero"`
+
+	// deleteLockDays is how long the data of a Backup with spec.deletion: Delete stays in the cloud after the
+	// Backup was deleted by anything but retention. It counts for Backups made since. 0 to 365; the default is 0.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=365
+	DeleteLockDays int32 `json:"deleteLockDays,omitempty"`
 }
 
 // VerifyPolicy defines when backups are verified.

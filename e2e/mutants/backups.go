@@ -133,6 +133,16 @@ func ofKeeping() []Mutant {
 			"hub/app", "TestWrites/backups_are_let_go",
 		},
 		{
+			"lock-ended-by-the-hub", "a clock of the hub that is ahead ends the lock of a deletion",
+			"hub/data/backup/deletelock.go", "w.now.Add(min(ahead, 0))", "w.now.Add(0 * ahead)",
+			"hub/data/backup", "TestUnderLock",
+		},
+		{
+			"lock-ended-by-annotation", "an annotation ends the lock of a deletion",
+			"hub/data/backup/deletelock.go", "b.Annotations[v1.PrunedAnnotation] != \"\" &&\n		deleted.After", "b.Annotations[v1.PrunedAnnotation] != \"\" ||\n		deleted.After",
+			"hub/data/backup", "TestLockEnd",
+		},
+		{
 			"lost-status-ends", "an application whose status was lost has left its clusters",
 			backupScheduler + "/ended.go", "	case in.app.InventoryLost():\n", "	case in.app.InventoryLost() && in.safeMode:\n",
 			backupScheduler, "TestRetentionGoesOn",

@@ -64,6 +64,7 @@ func (w *work) readSource(ctx context.Context) (steps.Result, error) {
 		return dump.Lost(w.backup), nil
 	}
 	s.HubUID, s.AppUID, s.Retention = w.options.HubUID, string(app.UID), app.Spec.Database.Backup.Retention.DeepCopy()
+	s.DeleteLockDays = app.Spec.Database.Backup.DeleteLockDays
 	if w.backup.Spec.Method != v1.BackupDump {
 		s.Account = member.Spec.CloudAccountRef.Name
 	}

@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -33,6 +34,8 @@ type crashes struct {
 	backups int
 	// recorder has the events of the last process.
 	recorder *events.FakeRecorder
+	// passed is how far the provider's clock is ahead of the API server's.
+	passed time.Duration
 	// exec answers commands in databases; nil succeeds.
 	exec func() error
 }
@@ -58,6 +61,7 @@ func (c *crashes) snapshotCrashes(t *testing.T) {
 	t.Run("lost responses", c.testLostResponses)
 	t.Run("used by a Restore", c.used)
 	t.Run("paused", c.paused)
+	t.Run("locked", c.locked)
 }
 
 // making returns a test of a hub that makes a Backup.
@@ -173,6 +177,10 @@ func (c *crashes) reconciler(p *backupenv.Process) reconcile.Reconciler {
 	return NewReconciler(p.Client, Options{
 		HubUID: backupenv.HubUID, Accounts: p.Accounts, Member: p.Member, Clock: c.Clock, Recorder: c.recorder, SpokeImage: "spoke:1",
 		SafeMode: c.SafeMode,
+		// The time of a deletion is the API server's, and the hub's clock is moved by the tests.
+		Skew: func(string) (time.Duration, bool) {
+			return clock.RealClock{}.Now().Add(c.passed).Sub(c.Clock.Now()), true
+		},
 		Exec: func(context.Context, cluster.Cluster, podexec.Container, podexec.Command) (string, error) {
 			if c.exec == nil {
 				return "", nil

@@ -54,6 +54,9 @@ func (w *work) mayDelete(ctx context.Context) (steps.Result, error) {
 	if len(s.Snapshots) == 0 && (s.Dump == nil || s.Dump.Object == nil) {
 		return steps.Result{}, nil // There is nothing to delete.
 	}
+	if result := w.underLock(); result.Stops() {
+		return result, nil
+	}
 	if w.backup.Annotations[v1.PrunedAnnotation] != "" {
 		if result, err := w.lost(ctx); result.Stops() || err != nil {
 			return result, err

@@ -3,6 +3,7 @@ package backup
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -62,6 +63,9 @@ type Options struct {
 	Logger logr.Logger
 	// Clock defaults to the real clock.
 	Clock clock.Clock
+	// Skew returns how far the clock of a CloudAccount's provider is ahead of the hub's, and whether that is known. The
+	// default is that of Accounts.
+	Skew func(account string) (ahead time.Duration, known bool)
 	// Waits changes how long the controller waits; the default leaves it as it is.
 	Waits retry.Waits
 }
@@ -73,6 +77,9 @@ func NewReconciler(c client.Client, options Options) *Reconciler {
 	}
 	if options.Exec == nil {
 		options.Exec = podexec.Run
+	}
+	if options.Skew == nil {
+		options.Skew = options.Accounts.Skew
 	}
 	return &Reconciler{client: c, options: options}
 }

@@ -1,0 +1,46 @@
+package backup
+
+import (
+	"time"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/hub/data/retention"
+	"github.com/shopfleet/shopfleet/hub/data/steps"
+)
+
+// lockRecheck is how often a lock is looked at whose end a clock has not reached: a clock may be set.
+const lockRecheck = time.Hour
+
+// underLock returns a Result that waits until the lock of a deletion has ended, by the clocks of the hub and of the
+// provider: one that runs ahead must not end it early.
+func (w *work) underLock() steps.Result {
+	end := lockEnd(w.backup)
+	if end.IsZero() {
+		return steps.Result{}
+	}
+	ahead, known := w.options.Skew(w.backup.Status.Account)
+	left := end.Sub(w.now.Add(min(ahead, 0)))
+	switch {
+	case !known:
+		return steps.RetryAfter(steps.Refused, v1.ReasonInUse, "locked until %s; the clock of the provider is not known", end.Format(time.RFC3339))
+	case left > 0:
+		return steps.RetryAfter(min(left, lockRecheck), v1.ReasonInUse, "locked: its data is deleted after %s. To keep it: "+
+			`kubectl patch backup %s -n %s --type merge -p '{"spec":{"deletion":"Retain"}}'`, end.Format(time.RFC3339), w.backup.Name, w.backup.Namespace)
+	}
+	return steps.Result{}
+}
+
+// lockEnd returns when the data of a Backup that is being deleted may be deleted at the earliest, in UTC; zero means at
+// once. What retention deletes has no lock, if it is older than the retention that was recorded with it: an edit of the
+// application or of the Backup's annotations ends no lock.
+func lockEnd(b *v1.Backup) time.Time {
+	taken, deleted := b.Status.SnapshotTime, b.DeletionTimestamp
+	if b.Status.DeleteLockDays <= 0 || taken == nil || deleted == nil {
+		return time.Time{}
+	}
+	if r := b.Status.Retention; r != nil && b.Annotations[v1.PrunedAnnotation] != "" &&
+		deleted.After(taken.AddDate(0, 0, retention.PolicyOf(*r).KeepDays)) {
+		return time.Time{}
+	}
+	return deleted.UTC().AddDate(0, 0, int(b.Status.DeleteLockDays))
+}
