@@ -100,7 +100,7 @@ func (s *suite) testRuns(t *testing.T) {
 }
 
 // storeBackups stores Backups as a hub with accounts leaves them, before one runs that would make them: one with a copy in
-// the other region, and one without.
+// the other region, from which it was verified, and one whose copy failed.
 func (s *suite) storeBackups(t *testing.T) {
 	t.Helper()
 	const ready = string(cloud.StateReady)
@@ -113,10 +113,11 @@ func (s *suite) storeBackups(t *testing.T) {
 			}
 		}).Obj()
 	}
-	for _, b := range []*v1.Backup{
-		backup("production", "outlet", "eu-1", "eu-west-1", v1.CloudSnapshot{Region: "southeastasia", State: ready}),
-		backup("staging", "preview", "asia-1", "southeastasia"),
-	} {
+	outlet := backup("production", "outlet", "eu-1", "eu-west-1", v1.CloudSnapshot{Region: "southeastasia", State: ready})
+	outlet.Status.Verified = &v1.Verified{From: v1.VerifiedFrom{Region: "southeastasia", Cluster: "asia-1"}, Message: "all data was read"}
+	preview := backup("staging", "preview", "asia-1", "southeastasia", v1.CloudSnapshot{Region: "eu-west-1", State: string(cloud.StateFailed)})
+	preview.Status.Phase = v1.BackupPartiallyCompleted
+	for _, b := range []*v1.Backup{outlet, preview} {
 		framework.CreateNamespace(t, s.Hub, b.Namespace)
 		if err := createWithStatus(t.Context(), s.Hub, b); err != nil {
 			t.Fatal(err)
