@@ -17,7 +17,7 @@
 // or a revision, is handed over after the status was written. Other orders, as of most edits, are handed over before.
 // So are the first copies of an application: one write records their clusters in its metadata
 // (v1.ClustersAnnotation) together with the finalizer. The status follows when the workers have
-// acted, or after a second, so that its write does not delay the copies. The Reconciler removes an entry after a
+// acted, or after a second, so that its write does not delay the copies; until then the Decision stands for its entries. The Reconciler removes an entry after a
 // worker confirmed that the copy is deleted. A missing entry never causes a deletion.
 //
 // Controller.DryRun decides for a Plan (package plan).

@@ -24,13 +24,14 @@
 //   - The process that reconciles a copy is recorded there, by one write that both processes see. Until both
 //     have, both may work on it: they render the same, with the same field manager.
 //   - A copy that differs only in its generation, or in what later hubs add, is not written: its generation
-//     is a lower bound (task.follows).
+//     is a lower bound (task.isNextOf).
 //   - What was found that the hub does not know is confirmed by a read from its API server: its cache may be behind.
 //   - A copy that is about to be written is assessed again as it was read then.
 //   - A missing copy is not created while members that are Ready are not connected: the application may have moved.
 //   - A copy that changes hands costs one read of the member's record: another hub may be alive.
 //   - A status that the hub's own reconciler is about to write in a member counts before it is
-//     written (Dispatcher.ObserveStatus), while the cache has the version that it replaces.
+//     written (Dispatcher.ObserveStatus), while the cache has the version that it replaces: the
+//     application's status would otherwise be a second write later.
 //   - Namespaces are created, not applied: that would take the permission to patch any.
 //   - The copy lists what is propagated before it is written, so that any later hub finds what to delete.
 //   - An object that lost its marks but for the hub's generation is taken for the copy, and not left behind.

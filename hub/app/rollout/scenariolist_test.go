@@ -33,7 +33,7 @@ func successes() []scenario {
 			},
 		}, {
 			name: "lost-in-progress", clusters: []string{"eu-1", "eu-2", "us-1"}, until: 12 * time.Minute, state: v1.RolloutComplete,
-			about: "eu-1 is lost while it is being updated. Its time counts anew when it is back, and the region waits for it.",
+			about: "eu-1 is lost while it is being updated. Its time goes on when it is back, and the region waits for it.",
 			events: map[time.Duration]func(*fleet){
 				tick: edit(2), 90 * time.Second: lose("eu-1"), 4 * time.Minute: find("eu-1"),
 			},

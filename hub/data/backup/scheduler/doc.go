@@ -33,6 +33,9 @@
 //
 //   - The hub's cache has all Backups once it is synced. Backups that a user
 //     deleted from the hub are found by kubectl shopfleet backup rediscover, not here.
+//   - Schedule, method and retention are those of the present spec, also where a cluster has an earlier revision: the
+//     hub carries them out, and a rollout that is held back must hold back no backup. A dump waits for the CronJob of a
+//     revision that has backups.
 //   - Nothing is pruned while the clocks of the hub and of a provider differ by more than
 //     five minutes, nor any Backup of a provider whose clock skew has been unknown for
 //     two hours. A dump that exists on its claim only has no provider: pruning deletes
