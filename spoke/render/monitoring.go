@@ -15,7 +15,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/spoke/component"
-	rendermeta "github.com/shopfleet/shopfleet/spoke/render/objectparts"
+	"github.com/shopfleet/shopfleet/spoke/render/objectparts"
 )
 
 const (
@@ -96,7 +96,7 @@ func (s *shop) scrapers() []networkingv1.NetworkPolicyPeer {
 	}
 }
 
-func (s *shop) monitoringPart() rendermeta.Part {
+func (s *shop) monitoringPart() objectparts.Part {
 	p := s.part(Monitoring)
 	p.App = Monitoring
 	return p
@@ -113,7 +113,7 @@ func (s *shop) serviceMonitor() *unstructured.Unstructured {
 		"spec": map[string]any{
 			"selector": map[string]any{
 				"matchLabels": map[string]any{
-					v1.InstanceLabel: rendermeta.LabelValue(s.owner.Name),
+					v1.InstanceLabel: objectparts.LabelValue(s.owner.Name),
 					v1.PartOfLabel:   s.owner.Kind,
 				},
 				"matchExpressions": []any{map[string]any{
@@ -125,8 +125,8 @@ func (s *shop) serviceMonitor() *unstructured.Unstructured {
 			"endpoints": []any{map[string]any{"port": httpPort, "path": metricsPath, "interval": "30s"}},
 		},
 	}}
-	identify(u, rendermeta.Type("monitoring.coreos.com/v1", "ServiceMonitor"),
-		s.selectable(s.monitoringPart().Meta(s.owner.ChildName("-monitoring", rendermeta.MaxName))))
+	identify(u, objectparts.Type("monitoring.coreos.com/v1", "ServiceMonitor"),
+		s.selectable(s.monitoringPart().Meta(s.owner.ChildName("-monitoring", objectparts.MaxName))))
 	return u
 }
 
@@ -134,17 +134,17 @@ func (s *shop) serviceMonitor() *unstructured.Unstructured {
 // does not serve that kind.
 func (s *shop) alertRules() (component.Resource, error) {
 	groups := []any{map[string]any{"name": s.owner.Namespace + "/" + s.owner.Name, "rules": s.alerts()}}
-	meta := s.monitoringPart().Meta(s.owner.ChildName("-alerts", rendermeta.MaxName))
+	meta := s.monitoringPart().Meta(s.owner.ChildName("-alerts", objectparts.MaxName))
 	if s.cluster.PrometheusRules {
 		u := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"groups": groups}}}
-		identify(u, rendermeta.Type("monitoring.coreos.com/v1", "PrometheusRule"), s.selectable(meta))
+		identify(u, objectparts.Type("monitoring.coreos.com/v1", "PrometheusRule"), s.selectable(meta))
 		return u, nil
 	}
 	file, err := encodeJSON(map[string]any{"groups": groups})
 	if err != nil {
 		return nil, fmt.Errorf("encoding alert rules: %w", err)
 	}
-	return rendermeta.ConfigMap(s.monitoringPart(), meta.Name, map[string]string{"alerts.yaml": file}), nil
+	return objectparts.ConfigMap(s.monitoringPart(), meta.Name, map[string]string{"alerts.yaml": file}), nil
 }
 
 // metric returns a metric of the Deployment of a workload, or the sum over the templates of its pods.

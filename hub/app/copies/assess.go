@@ -115,20 +115,20 @@ func (m *MemberQueue) observedFacts(ctx context.Context, t *task, live *v1.Ecomm
 // a hub that was restored from an older backup does not. It is false while the member is not
 // connected, and reads caches only. Copied is the server of the copy's database, zero if there is none.
 func (d *Dispatcher) Compared(ctx context.Context, app *v1.EcommerceApp, member string) (compared bool, copied v1.CopiedServer, err error) {
-	l := d.Get(member)
-	if l == nil {
+	m := d.Get(member)
+	if m == nil {
 		return false, v1.CopiedServer{}, nil
 	}
-	t := l.stored(app)
+	t := m.stored(app)
 	live := &v1.EcommerceApp{}
-	err = l.cluster.GetClient().Get(ctx, keyOf(app), live, client.UnsafeDisableDeepCopy)
+	err = m.cluster.GetClient().Get(ctx, keyOf(app), live, client.UnsafeDisableDeepCopy)
 	if apierrors.IsNotFound(err) {
-		return recovery.AssessRecord(l.recorded(t)) == nil, v1.CopiedServer{}, nil
+		return recovery.AssessRecord(m.recorded(t)) == nil, v1.CopiedServer{}, nil
 	}
 	if err != nil {
 		return false, v1.CopiedServer{}, fmt.Errorf("reading the copy in member %q: %w", member, err)
 	}
-	return recovery.Assess(l.observedFacts(ctx, t, live)) == nil, v1.CopiedServerOf(live), nil
+	return recovery.Assess(m.observedFacts(ctx, t, live)) == nil, v1.CopiedServerOf(live), nil
 }
 
 // confirmUnknown returns the error of an attempt, unless it is about what the hub's API server

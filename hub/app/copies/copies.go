@@ -38,27 +38,27 @@ type memberFacts struct {
 // copyFor returns the full intent for an application's copy in a member, where live is
 // the present copy or nil. It includes the finalizer of the copy, which saves the spoke a
 // write. The error is an *apierror.SpecError.
-func copyFor(app *v1.EcommerceApp, p memberFacts, live *v1.EcommerceApp) (*v1.EcommerceApp, error) {
+func copyFor(app *v1.EcommerceApp, facts memberFacts, live *v1.EcommerceApp) (*v1.EcommerceApp, error) {
 	annotations := map[string]string{
 		v1.HubAppUIDAnnotation:     string(app.UID),
 		v1.HubGenerationAnnotation: strconv.FormatInt(app.Generation, 10),
-		v1.ManagedByModeAnnotation: string(p.managedBy),
+		v1.ManagedByModeAnnotation: string(facts.managedBy),
 	}
-	if p.region != "" {
-		annotations[v1.RegionAnnotation] = p.region
+	if facts.region != "" {
+		annotations[v1.RegionAnnotation] = facts.region
 	}
-	if p.provider != "" {
-		annotations[v1.ProviderAnnotation] = string(p.provider)
+	if facts.provider != "" {
+		annotations[v1.ProviderAnnotation] = string(facts.provider)
 	}
-	if p.effective.Revision != 0 {
-		annotations[v1.RevisionAnnotation] = strconv.FormatInt(p.effective.Revision, 10)
+	if facts.effective.Revision != 0 {
+		annotations[v1.RevisionAnnotation] = strconv.FormatInt(facts.effective.Revision, 10)
 	}
-	if p.order != nil {
-		if p.order.DatabaseCreated {
+	if facts.order != nil {
+		if facts.order.DatabaseCreated {
 			annotations[v1.DatabaseCreatedAnnotation] = "true"
 		}
-		if p.order.Rendering != "" {
-			annotations[v1.RenderingAnnotation] = p.order.Rendering
+		if facts.order.Rendering != "" {
+			annotations[v1.RenderingAnnotation] = facts.order.Rendering
 		}
 	}
 	for _, key := range []string{v1.ReconcileAtAnnotation, v1.RestartedAtAnnotation, v1.StartEmptyAnnotation} {
@@ -71,20 +71,20 @@ func copyFor(app *v1.EcommerceApp, p memberFacts, live *v1.EcommerceApp) (*v1.Ec
 			Namespace:   app.Namespace,
 			Name:        app.Name,
 			Annotations: annotations,
-			Labels:      map[string]string{v1.ManagedByLabel: v1.ManagedBy, v1.ClusterLabel: p.cluster},
+			Labels:      map[string]string{v1.ManagedByLabel: v1.ManagedBy, v1.ClusterLabel: facts.cluster},
 			Finalizers:  []string{v1.SpokeFinalizer},
 		},
 	}
-	if p.specErr != nil {
-		return out, p.specErr
+	if facts.specErr != nil {
+		return out, facts.specErr
 	}
-	p.effective.Spec.DeepCopyInto(&out.Spec) // The facts are read again for another intent.
-	err := localize(app, &out.Spec, p, live)
-	if p.effective.Earlier {
-		if p.isNewTo(live) {
+	facts.effective.Spec.DeepCopyInto(&out.Spec) // The facts are read again for another intent.
+	err := localize(app, &out.Spec, facts, live)
+	if facts.effective.Earlier {
+		if facts.isNewTo(live) {
 			err = cmp.Or(err, checkServer(&out.Spec, live))
 		}
-		keepDatabase(&out.Spec, p.effective.Spec.Database, live)
+		keepDatabase(&out.Spec, facts.effective.Spec.Database, live)
 		keepReplicas(&out.Spec, &app.Spec, live)
 	}
 	return out, cmp.Or(err, checkServer(&out.Spec, live))

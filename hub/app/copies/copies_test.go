@@ -109,24 +109,24 @@ func facts(app *v1.EcommerceApp) *state.Decision {
 }
 
 // copyOf returns the copy that follows from the status of an application, without an earlier revision.
-func copyOf(app *v1.EcommerceApp, p memberFacts, live *v1.EcommerceApp) (*v1.EcommerceApp, error) {
+func copyOf(app *v1.EcommerceApp, facts memberFacts, live *v1.EcommerceApp) (*v1.EcommerceApp, error) {
 	d := DecisionOf(app, &app.Status, state.Sources{})
-	p.order = d.Order(p.cluster)
+	facts.order = d.Order(facts.cluster)
 	target := revisions.Target{Member: &v1.MemberCluster{}}
-	if p.member != nil {
-		target.Member = p.member
+	if facts.member != nil {
+		target.Member = facts.member
 	}
-	if p.order != nil {
-		target.Share = p.order.Share
+	if facts.order != nil {
+		target.Share = facts.order.Share
 	}
-	p.effective, p.specErr = target.Effective(&d.App.Spec)
-	return copyFor(d.App, p, live)
+	facts.effective, facts.specErr = target.Effective(&d.App.Spec)
+	return copyFor(d.App, facts, live)
 }
 
 // made returns the copy of an application that a member does not have yet.
-func made(t *testing.T, app *v1.EcommerceApp, p memberFacts) *v1.EcommerceApp {
+func made(t *testing.T, app *v1.EcommerceApp, facts memberFacts) *v1.EcommerceApp {
 	t.Helper()
-	copied, err := copyOf(app, p, nil)
+	copied, err := copyOf(app, facts, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

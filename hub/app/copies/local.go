@@ -15,15 +15,15 @@ import (
 // and cloudConfig by a storage class, the backup method by the one in use, and the server
 // by the one that is released for the cluster. An existing database keeps its class, as
 // its volumes do.
-func localize(app *v1.EcommerceApp, spec *v1.EcommerceAppSpec, p memberFacts, live *v1.EcommerceApp) error {
+func localize(app *v1.EcommerceApp, spec *v1.EcommerceAppSpec, facts memberFacts, live *v1.EcommerceApp) error {
 	spec.CloudConfig = v1.CloudConfig{}
 	db := spec.Database
-	if db == nil || p.member == nil {
+	if db == nil || facts.member == nil {
 		return nil
 	}
-	keepServer(app, db, p.order, live)
+	keepServer(app, db, facts.order, live)
 	db.StorageProfile = ""
-	if csi.BySnapshots(db.Backup.Method, p.member) && db.Backup.Enabled {
+	if csi.BySnapshots(db.Backup.Method, facts.member) && db.Backup.Enabled {
 		db.Backup.Method = v1.BackupSnapshot
 	}
 	db.Backup.CopyToRegions, db.Backup.MaxRPO = nil, nil
@@ -34,7 +34,7 @@ func localize(app *v1.EcommerceApp, spec *v1.EcommerceAppSpec, p memberFacts, li
 		db.StorageClassName = live.Spec.Database.StorageClassName
 		return nil
 	}
-	class, err := p.effective.DatabaseClass(csi.ClusterOf(p.member))
+	class, err := facts.effective.DatabaseClass(csi.ClusterOf(facts.member))
 	if err == nil && class != nil {
 		db.StorageClassName = &class.Name
 		// Rendering the copy reports a malformed size.

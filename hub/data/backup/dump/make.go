@@ -18,7 +18,7 @@ import (
 	"github.com/shopfleet/shopfleet/hub/data/memberjob"
 	"github.com/shopfleet/shopfleet/hub/data/steps"
 	"github.com/shopfleet/shopfleet/spoke/render"
-	rendermeta "github.com/shopfleet/shopfleet/spoke/render/objectparts"
+	"github.com/shopfleet/shopfleet/spoke/render/objectparts"
 	"github.com/shopfleet/shopfleet/spoke/runtime/apierror"
 )
 
@@ -66,13 +66,13 @@ func (m Maker) jobName() string {
 	if scheduledTime := m.Backup.Spec.ScheduledTime; scheduledTime != nil {
 		return cronJob + "-" + strconv.FormatInt(scheduledTime.Unix()/60, 10)
 	}
-	return cronJob + "-" + rendermeta.Hash(string(m.Backup.UID))
+	return cronJob + "-" + objectparts.Hash(string(m.Backup.UID))
 }
 
 // isOurs reports whether a Job of that name is one that was made for this Backup, or by the
 // CronJob for its scheduled time.
 func (m Maker) isOurs(job *batchv1.Job) bool {
-	if job.Labels[v1.BackupLabel] == rendermeta.LabelValue(m.Backup.Name) {
+	if job.Labels[v1.BackupLabel] == objectparts.LabelValue(m.Backup.Name) {
 		return true
 	}
 	owner := metav1.GetControllerOf(job)
@@ -90,7 +90,7 @@ func (m Maker) createJob(ctx context.Context) steps.Result {
 		return steps.RetryAfter(steps.Member, v1.ReasonCronJobNotFound, "%s does not have the CronJob %s yet", m.Backup.Spec.ClusterRef.Name, name)
 	case err != nil:
 		return m.memberError(err)
-	case from.Labels[v1.ManagedByLabel] != v1.ManagedBy || from.Labels[v1.InstanceLabel] != rendermeta.LabelValue(m.Backup.Spec.AppRef.Name):
+	case from.Labels[v1.ManagedByLabel] != v1.ManagedBy || from.Labels[v1.InstanceLabel] != objectparts.LabelValue(m.Backup.Spec.AppRef.Name):
 		return steps.Fail(v1.ReasonCronJobNotFound, "the CronJob %s in %s does not belong to the application: delete it, and the application creates its own", name, m.Backup.Spec.ClusterRef.Name)
 	}
 	if result := m.serves(ctx); result.Stops() {
@@ -170,7 +170,7 @@ func (m Maker) job(from *batchv1.CronJob) *batchv1.Job {
 	if job.Annotations == nil {
 		job.Annotations = map[string]string{}
 	}
-	job.Labels[v1.BackupLabel] = rendermeta.LabelValue(m.Backup.Name)
+	job.Labels[v1.BackupLabel] = objectparts.LabelValue(m.Backup.Name)
 	if scheduledTime := m.Backup.Spec.ScheduledTime; scheduledTime != nil {
 		// As the CronJob's controller makes it, which takes it for its own when it comes second:
 		// one that is not would have it wait for longer than until the next scheduled time.
