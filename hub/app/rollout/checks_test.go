@@ -227,7 +227,8 @@ func (f *fleet) checkCluster(r Request, d Decision, c Cluster) {
 	f.t.Helper()
 	s := d.Status
 	downBefore := !updateOf(s, c.Name).Before.Serving || r.Last != nil && !updateOf(*r.Last, c.Name).Before.Serving
-	downBefore = downBefore || r.RollbackTo != 0 && !c.Serving // It is observed in this step.
+	// It is observed in this step, and so is one that joins a rollback, or missed the revision that failed.
+	downBefore = downBefore || (r.RollbackTo != 0 || c.Revision != s.Revision && c.Revision != s.Target()) && !c.Serving
 	switch {
 	case c.SetAside || isHealthyIn(r, s, c) || isRefused(c):
 	case s.CompletionTime == nil && s.Target() == s.Revision && d.Revisions[c.Name] == s.Revision && !isUpdating(r, s, c.Name):

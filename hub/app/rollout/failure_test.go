@@ -166,6 +166,12 @@ func TestRollback(t *testing.T) {
 			name: "it does not wait for those that had the revision all the time", last: rollingBack(began("eu-1", 3)), clusters: "eu-1=1 eu-2=1,down",
 			want: "RolledBack 0/2 | eu-1=1 eu-2=1",
 		}, {
+			name: "nor for one that joins and does not serve", last: rollingBack(began("eu-1", 3)), clusters: "eu-1=1 eu-2=0,down",
+			want: "RolledBack 0/2 | eu-1=1 eu-2=1",
+		}, {
+			name: "nor for one that missed the last revision", last: rollingBack(began("eu-1", 3)), clusters: "eu-1=1 eu-2=4,down",
+			want: "RolledBack 0/2 | eu-1=1 eu-2=1",
+		}, {
 			name: "also in its first step", last: rolling(), clusters: "eu-1=2,failed eu-2=1,down",
 			want: "RollingBack 0/2 eu-1: ProgressDeadlineExceeded | eu-1=1(0s) eu-2=1",
 		}, {

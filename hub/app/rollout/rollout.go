@@ -278,7 +278,8 @@ func (p *planner) bringBack(c *progress, target int64) bool {
 	u := c.update
 	if u.Before == nil {
 		u.Before = &v1.ClusterBefore{Serving: true}
-		if _, carried := p.superseded[c.Name]; p.requested || carried {
+		// One that never had the revision that failed is as it was.
+		if _, carried := p.superseded[c.Name]; p.requested || carried || c.Revision != p.status.Revision {
 			u.Before = p.before(c)
 		}
 	}
