@@ -225,5 +225,8 @@ func (r RenderingRequest) nameOthers(d *RenderingDecision) {
 		d.Status = &v1.RolloutStatus{Revision: versionNumber(r.Version), State: v1.RolloutComplete}
 	}
 	slices.Sort(others)
-	d.Status.Message = withNames(d.Status.Message, "with an agent that renders another version", others)
+	const what = "with an agent that renders another version"
+	if !strings.Contains(d.Status.Message, what) { // The message of before stays while nothing can be decided.
+		d.Status.Message = withNames(d.Status.Message, what, others)
+	}
 }

@@ -208,6 +208,15 @@ func TestNextRenderingWaits(t *testing.T) {
 			}
 			u.cluster("c").Version, u.cluster("c").Held = "2", false
 		}, "", "as before", v1.RolloutProgressing},
+		"an agent is named once while nothing is decided": {func(u *upgrade) {
+			u.request.Last = &v1.RolloutStatus{
+				Revision: 2, State: v1.RolloutComplete, CompletionTime: new(metav1.NewTime(u.request.Now)), Message: "with an agent that renders another version: b",
+			}
+			a, c := u.cluster("a"), u.cluster("c") // The first one has no copy yet.
+			a.Version, a.HasCopy, a.Held, a.Connecting, a.SetAside = "2", false, false, true, true
+			c.Version, c.Held = "2", false
+			u.cluster("b").Renders = "3"
+		}, "", "with an agent that renders another version: b", v1.RolloutComplete},
 		"none begins during a rollout":   {func(u *upgrade) { u.request.Revision = 7 }, "", "waiting for the rollout of revision 7", v1.RolloutPaused},
 		"none begins while it is paused": {func(u *upgrade) { u.request.Paused = true }, "", "paused by the annotation " + v1.RolloutPausedAnnotation, v1.RolloutPaused},
 		"at once, if the user asks for this version": {func(u *upgrade) {
