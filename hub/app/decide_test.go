@@ -218,6 +218,7 @@ func TestMemberChanged(t *testing.T) {
 		return &m
 	}
 	nothing := func(*v1.MemberCluster) {}
+	ofAWS := func(m *v1.MemberCluster) { m.Status.Provider = v1.ProviderAWS }
 	observed := func(m *v1.MemberCluster) { m.Status.LastObservedTime = &metav1.Time{} }
 	tests := map[string]struct {
 		before, after *v1.MemberCluster
@@ -232,6 +233,7 @@ func TestMemberChanged(t *testing.T) {
 		"labels":                   {ready(nothing), ready(func(m *v1.MemberCluster) { m.Labels = map[string]string{"k": "v"} }), true},
 		"region":                   {ready(nothing), ready(func(m *v1.MemberCluster) { m.Status.Region = "s" }), true},
 		"deleted":                  {ready(nothing), ready(func(m *v1.MemberCluster) { m.DeletionTimestamp = &metav1.Time{} }), true},
+		"account":                  {ready(ofAWS), ready(func(m *v1.MemberCluster) { ofAWS(m); m.Spec.CloudAccountRef = &v1.ObjectReference{Name: "prod"} }), true},
 		"zones":                    {ready(nothing), ready(func(m *v1.MemberCluster) { m.Status.Zones = []string{"z"} }), true},
 		"cordoned":                 {ready(nothing), ready(func(m *v1.MemberCluster) { m.Spec.Scheduling = v1.SchedulingCordoned }), true},
 		"taint":                    {ready(nothing), ready(func(m *v1.MemberCluster) { m.Spec.Taints = []v1.Taint{{Key: "k"}} }), true},

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/cloud/csi"
 	"github.com/shopfleet/shopfleet/hub/app/placement"
 	runtimecontroller "github.com/shopfleet/shopfleet/spoke/runtime/controller"
 )
@@ -74,6 +75,8 @@ type memberFacts struct {
 	// Capabilities and Authorized end failures that dispatch reports.
 	Capabilities []string
 	Authorized   bool
+	// Snapshots is true if databases are backed up by snapshots, where the method is Auto: the copy says so.
+	Snapshots    bool
 	LastObserved *metav1.Time
 	Scheduling   v1.Scheduling
 	Taints       []v1.Taint
@@ -87,7 +90,7 @@ func factsOf(m *v1.MemberCluster) memberFacts {
 		Labels: m.Labels, Detached: isDetached(m), Paused: m.IsPaused(), Region: m.Status.Region, Provider: m.Status.Provider,
 		Ready: ready.Status, Reason: ready.Reason, Capabilities: m.Status.Capabilities,
 		Zones: m.Status.Zones, Scheduling: m.Spec.Scheduling, Taints: m.Spec.Taints, TaintTimes: m.Status.Taints,
-		Authorized: meta.IsStatusConditionTrue(m.Status.Conditions, v1.ConditionAuthorized),
+		Authorized: meta.IsStatusConditionTrue(m.Status.Conditions, v1.ConditionAuthorized), Snapshots: csi.BySnapshots(v1.BackupAuto, m),
 	}
 	if ready.Status != metav1.ConditionTrue {
 		facts.LastObserved = m.Status.LastObservedTime
