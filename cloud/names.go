@@ -52,6 +52,7 @@ const (
 	TagCopyOf        = "shopfleet-copy-of"        // ID of the source snapshot of a copy.
 	TagOf            = "shopfleet-of"             // Number of snapshots of the backup, in decimal.
 	TagLevel         = "shopfleet-level"          // Consistency of the backup.
+	TagPosition      = "shopfleet-position"       // Position of the database before the first request.
 )
 
 // With returns a copy of the tags with others added.

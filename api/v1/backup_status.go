@@ -133,6 +133,14 @@ type BackupStatus struct {
 	// +optional
 	Consistency Consistency `json:"consistency,omitempty"`
 
+	// position is the position of the database's log right before a snapshot was first requested: of
+	// PostgreSQL the system identifier, the timeline and the LSN, of MySQL the executed GTIDs. All
+	// up to there was on the volume, and a Restore refuses data that ends before it. Absent if it is
+	// not known, and for dumps. At most 256 characters.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	Position string `json:"position,omitempty"`
+
 	// steps are the steps that were begun, in their order: of snapshots Begin, Snapshot, Copy and
 	// Seal, of a dump Begin, Dump, Send and Seal. A backup stands at the last one. At most 16.
 	// +optional

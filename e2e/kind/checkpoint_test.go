@@ -17,7 +17,7 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/runtime/podexec"
 )
 
-// testCheckpoint makes the shop's database write a checkpoint, as before a volume snapshot, with
+// testCheckpoint makes the shop's database write a checkpoint and tell its position, as before a volume snapshot, with
 // the hub's permissions in a member.
 func (e *environment) testCheckpoint(t *testing.T) {
 	t.Helper()
@@ -25,8 +25,9 @@ func (e *environment) testCheckpoint(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			in, mark, last := r.asHub(t), r.mark(t), r.checkpoint(t)
 			target := podexec.Container{Pod: client.ObjectKey{Namespace: namespace, Name: shop + "-database-0"}, Name: database.Container}
-			if _, err := podexec.Run(t.Context(), in, target, podexec.Command{Args: database.CheckpointCommand(v1.EnginePostgreSQL)}); err != nil {
-				t.Fatal(err)
+			output, err := podexec.Run(t.Context(), in, target, podexec.Command{Args: database.SnapshotCommand(v1.EnginePostgreSQL)})
+			if err != nil || database.Position(v1.EnginePostgreSQL, output) == "" {
+				t.Fatalf("the position is %q, %v", output, err)
 			}
 			if after := r.checkpoint(t); after == last {
 				t.Errorf("the last checkpoint of %s is still the one at %s", shop, last)

@@ -3,7 +3,7 @@ package backup
 import (
 	"context"
 	"errors"
-	"strings"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -13,39 +13,47 @@ import (
 	"sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/cloud"
 	"github.com/shopfleet/shopfleet/e2e/framework/backupenv"
 	"github.com/shopfleet/shopfleet/spoke/render/database"
 	"github.com/shopfleet/shopfleet/spoke/runtime/podexec"
 )
 
-// TestCheckpoint checks that PostgreSQL writes a checkpoint before each request for a snapshot, MySQL is never asked,
-// and what was requested without a checkpoint stays crash consistent.
+// TestCheckpoint checks that PostgreSQL writes a checkpoint before each request for a snapshot, MySQL is only asked for its
+// position, and what was requested without a checkpoint stays crash consistent. The position is that before the first request,
+// because a later one may find the snapshot of the first.
 func TestCheckpoint(t *testing.T) {
 	t.Parallel()
+	const at, gtids = "7412345678901234567 1 0/16B3748", "3e11fa47-71ca-11e1-9e33-c80aa9429562:1-5"
 	for name, tt := range map[string]struct {
 		engine   v1.Engine
-		before   v1.Consistency
-		away     bool
-		err      error
-		want     v1.Consistency
+		before   v1.BackupStatus
+		answer   answer
+		want     v1.BackupStatus
 		commands int
 		events   int
 	}{
-		"postgresql":                      {engine: v1.EnginePostgreSQL, want: v1.ConsistencyApplication, commands: 1},
-		"postgresql, again":               {engine: v1.EnginePostgreSQL, before: v1.ConsistencyApplication, want: v1.ConsistencyApplication, commands: 1},
-		"postgresql, fails":               {engine: v1.EnginePostgreSQL, err: errNoPod, want: v1.ConsistencyCrash, commands: 1, events: 1},
-		"postgresql, fails the next time": {engine: v1.EnginePostgreSQL, before: v1.ConsistencyApplication, err: errNoPod, want: v1.ConsistencyCrash, commands: 1, events: 1},
-		"postgresql, failed before":       {engine: v1.EnginePostgreSQL, before: v1.ConsistencyCrash, want: v1.ConsistencyCrash},
-		"postgresql, member away":         {engine: v1.EnginePostgreSQL, away: true, want: v1.ConsistencyCrash, events: 1},
-		"mysql":                           {engine: v1.EngineMySQL, want: v1.ConsistencyCrash},
+		"postgresql":                      {engine: v1.EnginePostgreSQL, answer: answer{output: at + "\n"}, want: checkpointed(at), commands: 1},
+		"postgresql, no position":         {engine: v1.EnginePostgreSQL, want: checkpointed(""), commands: 1},
+		"postgresql, another text":        {engine: v1.EnginePostgreSQL, answer: answer{output: at + " $(reboot)"}, want: checkpointed(""), commands: 1},
+		"postgresql, again":               {engine: v1.EnginePostgreSQL, before: checkpointed("0 1 0/1"), answer: answer{output: at}, want: checkpointed("0 1 0/1"), commands: 1},
+		"postgresql, by an earlier hub":   {engine: v1.EnginePostgreSQL, before: checkpointed(""), answer: answer{output: at}, want: checkpointed(""), commands: 1},
+		"postgresql, fails":               {engine: v1.EnginePostgreSQL, answer: answer{output: at, err: errNoPod}, want: crashed(""), commands: 1, events: 1},
+		"postgresql, fails the next time": {engine: v1.EnginePostgreSQL, before: checkpointed(at), answer: answer{err: errNoPod}, want: crashed(at), commands: 1, events: 1},
+		"postgresql, failed before":       {engine: v1.EnginePostgreSQL, before: crashed(""), answer: answer{output: at}, want: crashed("")},
+		"postgresql, member away":         {engine: v1.EnginePostgreSQL, answer: answer{away: true}, want: crashed(""), events: 1},
+		"mysql":                           {engine: v1.EngineMySQL, answer: answer{output: gtids + "\n"}, want: crashed(gtids), commands: 1},
+		"mysql, again":                    {engine: v1.EngineMySQL, before: crashed(gtids), answer: answer{output: gtids + "-6"}, want: crashed(gtids)},
+		"mysql, fails":                    {engine: v1.EngineMySQL, answer: answer{err: errNoPod}, want: crashed(""), commands: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			recorder := events.NewFakeRecorder(10)
 			w := newWork(nil, nil)
 			w.options.Recorder = recorder
-			ran := answers(t, w, tt.away, tt.err)
-			w.backup.Status.Engine, w.backup.Status.Consistency = tt.engine, tt.before
+			ran := answers(t, w, tt.engine, tt.answer)
+			w.backup.Status = tt.before
+			w.backup.Status.Engine = tt.engine
 			w.checkpoint(t.Context())
 			var want []podexec.Container
 			if tt.commands > 0 {
@@ -54,8 +62,9 @@ func TestCheckpoint(t *testing.T) {
 			if diff := cmp.Diff(want, *ran); diff != "" {
 				t.Errorf("commands (-want +got):\n%s", diff)
 			}
-			if got := w.backup.Status.Consistency; got != tt.want {
-				t.Errorf("it is %s consistent, want %s", got, tt.want)
+			tt.want.Engine = tt.engine
+			if diff := cmp.Diff(tt.want, w.backup.Status); diff != "" {
+				t.Errorf("status (-want +got):\n%s", diff)
 			}
 			if got := len(recorder.Events); got != tt.events {
 				t.Errorf("%d events, want %d", got, tt.events)
@@ -64,24 +73,39 @@ func TestCheckpoint(t *testing.T) {
 	}
 }
 
+func checkpointed(at string) v1.BackupStatus {
+	return v1.BackupStatus{Consistency: v1.ConsistencyApplication, Position: at}
+}
+
+func crashed(at string) v1.BackupStatus {
+	return v1.BackupStatus{Consistency: v1.ConsistencyCrash, Position: at}
+}
+
 var errNoPod = errors.New("the pod is not there")
 
-// answers lets commands in the database fail, or disconnects the member. It returns where they were run.
-func answers(t *testing.T, w *work, away bool, err error) *[]podexec.Container {
+// answer describes how a command in the database ends, unless the member is away.
+type answer struct {
+	output string
+	err    error
+	away   bool
+}
+
+// answers responds to commands in the database. It returns where they were run.
+func answers(t *testing.T, w *work, engine v1.Engine, with answer) *[]podexec.Container {
 	t.Helper()
 	ran := new([]podexec.Container)
 	w.options.Member = func(context.Context, multicluster.ClusterName) (cluster.Cluster, error) {
-		if away {
+		if with.away {
 			return nil, errNoPod
 		}
 		return nil, nil
 	}
 	w.options.Exec = func(ctx context.Context, _ cluster.Cluster, target podexec.Container, command podexec.Command) (string, error) {
-		if _, bounded := ctx.Deadline(); !bounded || !strings.Contains(strings.Join(command.Args, " "), "CHECKPOINT") {
+		if _, bounded := ctx.Deadline(); !bounded || !slices.Equal(command.Args, database.SnapshotCommand(engine)) {
 			t.Errorf("%q is run, with a deadline: %t", command.Args, bounded)
 		}
 		*ran = append(*ran, target)
-		return "", err
+		return with.output, with.err
 	}
 	return ran
 }
@@ -91,18 +115,22 @@ func answers(t *testing.T, w *work, away bool, err error) *[]podexec.Container {
 func (c *crashes) checkpoints(t *testing.T) {
 	key := c.create(t)
 	var written []int
-	c.exec = func() error {
+	c.exec = func() string {
 		written = append(written, len(c.snapshots(key)))
-		return nil
+		return positionAfter(len(c.snapshots(key)))
 	}
-	defer func() { c.exec = nil }()
 	for _, p := range []*backupenv.Process{c.NewProcess(t, backupenv.Crash{At: 2, Arrives: true}), c.NewProcess(t, backupenv.Crash{})} {
 		p.Run(t, c.reconciler(p), key, func() bool { return c.complete(t, key) })
 	}
 	if diff := cmp.Diff([]int{0, 0}, written); diff != "" {
 		t.Errorf("snapshots there were at each checkpoint (-want +got):\n%s", diff)
 	}
-	if got := c.Backup(t, key.Name).Status.Consistency; got != v1.ConsistencyApplication {
-		t.Errorf("it is %s consistent", got)
+	if s := c.Backup(t, key.Name).Status; s.Consistency != v1.ConsistencyApplication || s.Position != positionAfter(0) {
+		t.Errorf("it is %s consistent, at %q", s.Consistency, s.Position)
+	}
+	for _, s := range c.snapshots(key) {
+		if got := s.Tags[cloud.TagPosition]; got != positionAfter(0) {
+			t.Errorf("the tag of the snapshot in %s is %q", s.Region, got)
+		}
 	}
 }

@@ -36,8 +36,8 @@ type crashes struct {
 	recorder *events.FakeRecorder
 	// passed is how far the provider's clock is ahead of the API server's.
 	passed time.Duration
-	// exec answers commands in databases; nil succeeds.
-	exec func() error
+	// exec answers commands in databases.
+	exec func() string
 }
 
 // TestBackups shares one environment, which takes seconds to start.
@@ -79,7 +79,11 @@ func (c *crashes) whileMade(t *testing.T) {
 			}
 		}
 		c.stored(t, key, true)
-		for _, s := range c.Backup(t, key.Name).Status.Snapshots {
+		status := c.Backup(t, key.Name).Status
+		if want := positionAfter(0); status.Position != want {
+			t.Errorf("the position is %q, and before the first request it was %q", status.Position, want)
+		}
+		for _, s := range status.Snapshots {
 			c.exists(t, &s.CloudSnapshot)
 			c.exists(t, &s.Copies[0])
 		}
@@ -121,6 +125,9 @@ func (c *crashes) testLostResponses(t *testing.T) {
 			t.Helper()
 			if n := backupenv.Count(sent, request); n != 2 {
 				t.Errorf("%d of 2 %s: %q", n, request, sent)
+			}
+			if got, want := c.Backup(t, key.Name).Status.Position, positionAfter(0); got != want {
+				t.Errorf("the position is %q, and before the first request it was %q", got, want)
 			}
 			c.stored(t, key, true)
 		})
@@ -182,10 +189,7 @@ func (c *crashes) reconciler(p *backupenv.Process) reconcile.Reconciler {
 			return clock.RealClock{}.Now().Add(c.passed).Sub(c.Clock.Now()), true
 		},
 		Exec: func(context.Context, cluster.Cluster, podexec.Container, podexec.Command) (string, error) {
-			if c.exec == nil {
-				return "", nil
-			}
-			return "", c.exec()
+			return c.exec(), nil
 		},
 	})
 }
@@ -198,7 +202,14 @@ func (c *crashes) create(t *testing.T) client.ObjectKey {
 		b.Spec.CopyToRegions = []string{backupenv.CopyRegion}
 	}
 	c.MustCreate(t, b)
-	return client.ObjectKeyFromObject(b)
+	key := client.ObjectKeyFromObject(b)
+	c.exec = func() string { return positionAfter(len(c.snapshots(key))) }
+	return key
+}
+
+// positionAfter returns the position of a database that has some snapshots.
+func positionAfter(snapshots int) string {
+	return fmt.Sprintf("7412345678901234567 1 0/%X", snapshots+1)
 }
 
 func (c *crashes) delete(t *testing.T, key client.ObjectKey, deletion v1.DeletionPolicy) {

@@ -46,7 +46,9 @@
 //     point in time, and fails the Backup.
 //   - A database is not held while its snapshot is taken: both engines recover from any
 //     moment of their volume. PostgreSQL writes a checkpoint before each request, so that
-//     recovery is short; the pass waits for it, for half a minute at most.
+//     recovery is short; the pass waits for it, for half a minute at most. The position of the log
+//     right before the first request is recorded, with which a Restore compares the data. Where it is not
+//     certain that the volume has all up to there, none is.
 //   - The primary has the volume: the other pods copy it. A database has one. Several would
 //     be a group that is complete together or not at all, but their snapshots are not taken
 //     at one instant, and no engine recovers from that.

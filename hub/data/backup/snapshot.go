@@ -74,16 +74,22 @@ func (w *work) takeSnapshots(ctx context.Context) (steps.Result, error) {
 
 // checkpoint makes the database write its memory to disk before a snapshot is requested, and
 // records the consistency. A backup is crash consistent if the engine has no checkpoints, or one
-// failed before any request.
+// failed before any request. The position is that before the first request: a later request may find the
+// snapshot of an earlier one, whose response was lost.
 func (w *work) checkpoint(ctx context.Context) {
 	s := &w.backup.Status
-	command := database.CheckpointCommand(s.Engine)
-	if command == nil || s.Consistency == v1.ConsistencyCrash {
-		s.Consistency = v1.ConsistencyCrash
+	if s.Consistency == v1.ConsistencyCrash {
 		return
 	}
+	output, err := w.execInDatabase(ctx, database.SnapshotCommand(s.Engine))
+	if s.Consistency == "" && err == nil {
+		s.Position = database.Position(s.Engine, output)
+	}
 	s.Consistency = v1.ConsistencyApplication
-	if err := w.execInDatabase(ctx, command); err != nil {
+	switch {
+	case s.Engine != v1.EnginePostgreSQL:
+		s.Consistency = v1.ConsistencyCrash
+	case err != nil:
 		s.Consistency = v1.ConsistencyCrash
 		log.FromContext(ctx).Info("Database wrote no checkpoint", "cause", err.Error())
 		w.options.Recorder.Eventf(w.backup, nil, corev1.EventTypeWarning, "CheckpointFailed", "BackUp",
@@ -91,17 +97,16 @@ func (w *work) checkpoint(ctx context.Context) {
 	}
 }
 
-// execInDatabase runs a command in the container of the primary.
-func (w *work) execInDatabase(ctx context.Context, command []string) error {
-	ctx, cancel := context.WithTimeout(ctx, database.CheckpointTimeout)
+// execInDatabase runs a command in the container of the primary, and returns the beginning of its output.
+func (w *work) execInDatabase(ctx context.Context, command []string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, database.SnapshotTimeout)
 	defer cancel()
 	member, err := w.options.Member(ctx, multicluster.ClusterName(w.backup.Spec.ClusterRef.Name))
 	if err != nil {
-		return fmt.Errorf("connecting to %q: %w", w.backup.Spec.ClusterRef.Name, err)
+		return "", fmt.Errorf("connecting to %q: %w", w.backup.Spec.ClusterRef.Name, err)
 	}
 	pod := client.ObjectKey{Namespace: w.backup.Namespace, Name: render.DatabasePod(w.backup.Spec.AppRef.Name)}
-	_, err = w.options.Exec(ctx, member, podexec.Container{Pod: pod, Name: database.Container}, podexec.Command{Args: command})
-	return err
+	return w.options.Exec(ctx, member, podexec.Container{Pod: pod, Name: database.Container}, podexec.Command{Args: command})
 }
 
 // observeSnapshots observes each snapshot, and requests those that may be requested.
@@ -309,6 +314,9 @@ func (w *work) tags(s *v1.VolumeSnapshot) cloud.Tags {
 	}
 	if b.Status.Consistency != "" {
 		tags[cloud.TagLevel] = string(b.Status.Consistency)
+	}
+	if b.Status.Position != "" {
+		tags[cloud.TagPosition] = b.Status.Position
 	}
 	return tags
 }

@@ -14,6 +14,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cloud"
 	"github.com/shopfleet/shopfleet/hub/data/steps"
+	"github.com/shopfleet/shopfleet/spoke/render/database"
 )
 
 // found is the result of listing an account.
@@ -84,7 +85,7 @@ func (f found) backup(snapshots []cloud.Snapshot) v1.Backup {
 		Status: v1.BackupStatus{
 			HubUID: tags[cloud.TagHub], AppUID: tags[cloud.TagApp], Account: f.account.Name, Provider: f.account.Spec.Provider,
 			Engine: v1.Engine(tags[cloud.TagEngine]), Version: tags[cloud.TagVersion],
-			Consistency: v1.Consistency(tags[cloud.TagLevel]),
+			Consistency: v1.Consistency(tags[cloud.TagLevel]), Position: database.Position(v1.Engine(tags[cloud.TagEngine]), tags[cloud.TagPosition]),
 		},
 	}
 	if scheduledTime, err := time.Parse(time.RFC3339, tags[cloud.TagScheduledTime]); err == nil {

@@ -2,13 +2,11 @@ package database
 
 import (
 	"strconv"
-	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/spoke/component"
 	"github.com/shopfleet/shopfleet/spoke/render/objectparts"
 )
@@ -23,23 +21,6 @@ const (
 	// hangs does not block the next.
 	backupSeconds = 20 * 60 * 60
 )
-
-// CheckpointTimeout bounds the command of CheckpointCommand in the container.
-const CheckpointTimeout = 30 * time.Second
-
-// CheckpointCommand returns the command that has the server in the primary's container write what
-// it holds in memory, before a volume snapshot. It holds nothing, and needs nothing that pods of
-// earlier releases lack. It returns nil for MySQL: InnoDB writes changed pages all the time, and
-// recovers from the log that each commit writes.
-func CheckpointCommand(engine v1.Engine) []string {
-	if engine != v1.EnginePostgreSQL {
-		return nil
-	}
-	return []string{
-		"timeout", strconv.Itoa(int(CheckpointTimeout.Seconds())), "psql", "--no-psqlrc", "--no-password", "--quiet",
-		"--set=ON_ERROR_STOP=1", "--host=/var/run/postgresql", "--port=5432", "--username=postgres", "--dbname=postgres", "--command=CHECKPOINT",
-	}
-}
 
 func (r renderer) backupPart() objectparts.Part {
 	p := r.part

@@ -71,26 +71,6 @@ func TestPostgreSQL(t *testing.T) {
 	primary.stop(t)
 }
 
-// TestPostgreSQLCheckpoint makes a real server write a checkpoint, by the command that the hub runs.
-func TestPostgreSQLCheckpoint(t *testing.T) {
-	usePostgreSQL(t)
-	p := newPod(t, testSpec(v1.EnginePostgreSQL, "15.4"), "shop-database-0")
-	p.must(t, "sh "+p.etc+"/prepare.sh")
-	p.serve(t)
-	ask := `psql --no-psqlrc --tuples-only --no-align --host=` + p.dir + `/run --port=` + p.port + ` --username=postgres --dbname=postgres --command=`
-	checkpoint := func() string { return p.must(t, ask+`"SELECT checkpoint_lsn FROM pg_control_checkpoint()"`) }
-	p.must(t, ask+`"CREATE TABLE t AS SELECT generate_series(1, 1000)"`)
-	before, command := checkpoint(), p.local(strings.Join(CheckpointCommand(v1.EnginePostgreSQL), " "))
-	p.must(t, command)
-	if after := checkpoint(); after == before {
-		t.Errorf("the last checkpoint is still the one at %s", before)
-	}
-	p.stop(t)
-	if out, err := p.run(t, command); err == nil {
-		t.Errorf("the command succeeded without a server: %s", out)
-	}
-}
-
 // usePostgreSQL puts the programs of PostgreSQL on the PATH, which Debian does not.
 func usePostgreSQL(t *testing.T) {
 	t.Helper()
