@@ -163,5 +163,15 @@ func ofKeeping() []Mutant {
 			backup + "/orphans.go", "	if !Done(b) || !b.DeletionTimestamp.IsZero() {\n", "	if !b.DeletionTimestamp.IsZero() {\n",
 			backup, "TestOrphans",
 		},
+		{
+			"position-not-compared", "a snapshot with older data than its Backup says is restored",
+			restorePackage + "/snapshot_import.go", "Position: w.backup.Status.Position,", "Position: w.backup.Name,",
+			restorePackage, "TestAVerificationReadsEverything",
+		},
+		{
+			"position-of-last-request", "a Backup has the position before the last request, and its snapshot is of an earlier one",
+			backup + "/snapshot.go", "	if s.Consistency == \"\" && err == nil {\n", "	if err == nil {\n",
+			backup, "TestCheckpoint/postgresql,_again",
+		},
 	}
 }

@@ -314,18 +314,22 @@ func TestWhatABackupIsProvenWith(t *testing.T) {
 }
 
 // TestAVerificationReadsEverything checks that the Job of a verification proves data, beside the application, and that of another
-// Restore does not.
+// Restore does not. Both compare it with what the Backup has recorded.
 func TestAVerificationReadsEverything(t *testing.T) {
 	t.Parallel()
 	for _, verify := range []bool{true, false} {
 		w := situation()
 		w.restore.Spec.Verify, w.targetFacts, w.app.Spec.Database.Storage = verify, &targetFacts{}, "1Gi"
+		w.backup.Status.Position = "7412345678901234567 1 0/16B3748"
 		got, err := w.target(&v1.RestoredVolume{Claim: "data-0"})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if got.Prove != verify || (got.Namespace == VerificationNamespace) != verify || (got.Database.Version == w.backup.Status.Version) != verify {
 			t.Errorf("verifying is %v, and the Job is %+v", verify, got)
+		}
+		if got.Position != w.backup.Status.Position {
+			t.Errorf("verifying is %v, and the position of the Job is %q", verify, got.Position)
 		}
 	}
 }

@@ -193,6 +193,8 @@ func (w *work) notImported(o memberjob.Outcome) steps.Result {
 		return steps.Fail(v1.ReasonEngineMismatch, "the database in %s cannot read the data: %s", w.member.Name, said)
 	case jobs.ExitOwner:
 		return steps.Fail(v1.ReasonForbidden, "the database in %s cannot read the data: %s", w.member.Name, said)
+	case jobs.ExitOlder:
+		return steps.Fail(v1.ReasonSnapshotFailed, "the volume that %s made of the snapshot: %s", w.member.Name, said)
 	case jobs.ExitDamaged:
 		return steps.Fail(v1.ReasonVerificationFailed, "the volume that %s made of the snapshot: %s", w.member.Name, said)
 	default:
@@ -205,7 +207,7 @@ func (w *work) target(v *v1.RestoredVolume) (jobs.ImportSpec, error) {
 	i := w.importOf(v)
 	spec := jobs.ImportSpec{
 		Job:   jobs.Job{Namespace: i.namespace, Name: i.name, Labels: i.labels()},
-		Claim: i.name, Zone: w.restore.Spec.Zone, Prove: w.restore.Spec.Verify,
+		Claim: i.name, Zone: w.restore.Spec.Zone, Position: w.backup.Status.Position, Prove: w.restore.Spec.Verify,
 	}
 	if spec.Prove {
 		spec.Database = w.verification().spec()

@@ -67,6 +67,12 @@ const (
     WHERE status = 'streaming' AND backend_start < now() - interval '2 s')`
 	received = `greatest(pg_last_wal_receive_lsn(), pg_last_wal_replay_lsn())`
 
+	// ControlFunctions are functions of a script that has the output of pg_controldata in $control. control_of prints a value of
+	// it, number an LSN as a number.
+	ControlFunctions = `control_of() { printf '%s\n' "$control" | sed -n "s/^$1: *//p"; }
+number() { echo "$((0x${1%/*} * 4294967296 + 0x${1#*/}))"; }
+`
+
 	// postgreSQLRebuild precedes the script that makes the data directory of a new pod. It moves the
 	// data of a lost replica to where that script removes it from before it copies the primary's.
 	// Whatever cannot be read or compared keeps the data. The request is taken away before anything
@@ -76,9 +82,7 @@ const (
 	postgreSQLRebuild = `# The data of a replica is removed only for a request, which is valid for one start, and only if the
 # primary has all of it. That of a replica that was promoted, or of another database, stays.
 set -eu
-control_of() { printf '%s\n' "$control" | sed -n "s/^$1: *//p"; }
-number() { echo "$((0x${1%/*} * 4294967296 + 0x${1#*/}))"; }
-refuse() {
+` + ControlFunctions + `refuse() {
   echo "$1"
   exit 1
 }

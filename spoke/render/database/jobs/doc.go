@@ -11,8 +11,8 @@
 //
 // Import returns a Job whose pod is the first on a volume that a CSI driver makes from a snapshot. Drivers make a volume
 // where its first pod is scheduled, so the pod has the nodes, resources and user of the primary; to Services, controllers
-// and network policies it is none of the database. It checks that the server can read the data, and that the data has the
-// target's user and database. Then it gives the data an identity of its own: PostgreSQL a new timeline, without slots and
+// and network policies it is none of the database. It checks that the data does not end before the
+// position that the backup has recorded, that the server can read it, and that it has the target's user and database. Then it gives the data an identity of its own: PostgreSQL a new timeline, without slots and
 // subscriptions, MySQL a new server UUID, without the configuration of a replica. The next start of the primary sets the
 // passwords. For a verification it also reads all of the data, with the checkers that the image has, and names them.
 //
@@ -52,6 +52,8 @@
 //     a replica of one could follow the other. Claims of former replicas must be retired.
 //   - PostgreSQL recovers with a configuration of the Job's own: that the database starts with the settings of
 //     postgresql.auto.conf is not shown.
+//   - The position is compared with PostgreSQL's control file, before the server starts and writes to it: the snapshot was
+//     requested after a checkpoint. Images without pg_controldata are not compared.
 //   - MySQL has no files that name its major version: that the server cannot use the data is read from its log.
 //   - The script is part of the command: it contains no secrets, and needs no ConfigMap.
 package jobs

@@ -28,6 +28,8 @@ const (
 	ExitDamaged = 23
 	// ExitOwner means that the files belong to another user than that of the pod.
 	ExitOwner = 24
+	// ExitOlder means that the data ends before the position of the ImportSpec, or is of another database.
+	ExitOlder = 25
 )
 
 const (
@@ -55,6 +57,9 @@ type ImportSpec struct {
 	Zone string
 	// HasCredentials is true if the Secret with the credentials exists in the member.
 	HasCredentials bool
+	// Position holds the position of the log before the snapshot was requested, as database.Position returns it. The Job refuses
+	// data that ends before it. Any other text is ignored.
+	Position string
 	// Prove has the Job read all of the data. The termination message then names what it was read by.
 	Prove bool
 }
@@ -86,6 +91,9 @@ func Import(i ImportSpec) (*batchv1.Job, error) {
 	container.Name = ImportContainer
 	container.Command = []string{"sh", "-c", importScript(i.Database.Engine), "import.sh"}
 	container.Env = append(container.Env, i.loginEnv()...)
+	if position := database.Position(i.Database.Engine, i.Position); position != "" {
+		container.Env = append(container.Env, corev1.EnvVar{Name: "RECORDED", Value: position})
+	}
 	if i.Prove {
 		container.Env = append(container.Env, corev1.EnvVar{Name: "PROVE", Value: "true"})
 	}
@@ -93,7 +101,7 @@ func Import(i ImportSpec) (*batchv1.Job, error) {
 	labels := i.labels(map[string]string{v1.ComponentLabel: importComponent, v1.ManagedByLabel: v1.ManagedBy})
 	return i.of(labels, limits{
 		retries: importRetries, seconds: importSeconds,
-		final: []batchv1.PodFailurePolicyRule{final(ImportContainer, ExitNoData, ExitOtherLogin, ExitVersion, ExitDamaged, ExitOwner)},
+		final: []batchv1.PodFailurePolicyRule{final(ImportContainer, ExitNoData, ExitOtherLogin, ExitVersion, ExitDamaged, ExitOwner, ExitOlder)},
 	}, pod, i.Database.Pods), nil
 }
 

@@ -85,6 +85,7 @@ fi
 	// proven ends both scripts.
 	proven = `
 if [ -n "${PROVE:-}" ]; then
+  [ -z "${reached:-}" ] || read_by="$read_by; it reaches the position that the backup recorded, $(printf %s "$reached" | head -c 150)"
   { echo "$read_by" >/dev/termination-log; } 2>/dev/null || true
   echo "all data was read by $read_by"
 fi

@@ -17,6 +17,8 @@ refuse() {
 	loginRemedy = `refer to a Secret with those of the data by spec.database.credentialsSecretRef`
 	// noData ends the line of ExitNoData.
 	noData = `the snapshot is of another volume, or the volume was not made from it`
+	// older begins the line of ExitOlder.
+	older = `the snapshot holds data that is older than the backup says, or of another database`
 )
 
 // postgreSQLImport recovers the data as from a backup, once, which gives it a new timeline, and otherwise with a
@@ -36,6 +38,19 @@ server=$(printf '%s\n' "$version" | sed 's/^[^0-9]*\([0-9]*\).*/\1/')
 owner=$(stat -c %u "$PGDATA")
 [ "$owner" = "$(id -u)" ] ||
   refuse 24 "the data belongs to the user $owner, and pods here run as $(id -u): restore where pods have the same user, or a dump"
+
+# What another attempt has left has a later checkpoint: the first one compares.
+if [ -n "${RECORDED:-}" ] && command -v pg_controldata >/dev/null; then
+  ` + database.ControlFunctions + `
+  control=$(LC_ALL=C pg_controldata "$PGDATA") || fail 1 "the control file cannot be read"
+  system=$(control_of 'Database system identifier') timeline=$(control_of "Latest checkpoint's TimeLineID") position=$(control_of 'Latest checkpoint location')
+  # Its fields are words.
+  set -- $RECORDED
+  if [ "$system" != "$1" ] || [ "$timeline" -lt "$2" ] || [ "$(number "$position")" -lt "$(number "$3")" ]; then
+    refuse 25 "` + older + `: its last checkpoint is $system $timeline $position, and before the snapshot the database was at $RECORDED (system identifier, timeline, LSN)"
+  fi
+  reached=$RECORDED
+fi
 
 # run runs SQL as the administrator in the database $1. Settings of roles and databases do not apply.
 run() {
@@ -142,6 +157,14 @@ until mysqladmin --protocol=socket --socket="$socket" --user=root --silent ping 
   kill -0 "$server" 2>/dev/null || ended
   sleep 1
 done
+
+if [ -n "${RECORDED:-}" ]; then
+  executed=$(echo "SELECT REPLACE(@@GLOBAL.gtid_executed, CHAR(10), '');" | run --raw)
+  subset=$(echo "SELECT GTID_SUBSET($(quoted "$RECORDED"), $(quoted "$executed"));" | run)
+  [ "$subset" != 0 ] ||
+    refuse 25 "` + older + `: it has the transactions $(printf %s "$executed" | head -c 150), and before the snapshot the database had $(printf %s "$RECORDED" | head -c 150)"
+  reached=$RECORDED
+fi
 
 if [ -n "${APP_USER:-}" ] && [ -n "${APP_DATABASE:-}" ]; then
   found=$(run <<SQL

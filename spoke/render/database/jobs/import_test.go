@@ -140,7 +140,7 @@ func TestImportAttempts(t *testing.T) {
 	if diff := cmp.Diff([]batchv1.PodFailurePolicyRule{
 		{Action: batchv1.PodFailurePolicyActionIgnore, OnPodConditions: []batchv1.PodFailurePolicyOnPodConditionsPattern{{Type: "DisruptionTarget", Status: "True"}}},
 		{Action: batchv1.PodFailurePolicyActionFailJob, OnExitCodes: &batchv1.PodFailurePolicyOnExitCodesRequirement{
-			ContainerName: new("import"), Operator: batchv1.PodFailurePolicyOnExitCodesOpIn, Values: []int32{20, 21, 22, 23, 24},
+			ContainerName: new("import"), Operator: batchv1.PodFailurePolicyOnExitCodesOpIn, Values: []int32{20, 21, 22, 23, 24, 25},
 		}},
 	}, spec.PodFailurePolicy.Rules); diff != "" {
 		t.Errorf("rules (-want +got):\n%s", diff)
