@@ -22,10 +22,10 @@
 //   - The mark of a database and its login are Secrets that outlive the object. They are read and written before
 //     anything is rendered, because clients and dumps depend on them. A loss of data is recorded in the object's
 //     status, because a new pod does not show it.
-//   - Generated credentials are not generated again while a claim has data that depends on them. Data that was imported from
-//     a snapshot depends on none until it is started: the annotation of its claim is removed between the writes of the
-//     Secrets and of the StatefulSet. A Secret that is deleted between the removal and the first start is reported as
-//     missing, although the data still takes any passwords.
+//   - Generated credentials are not generated again while a claim has data that depends on them, or a Restore has deleted the
+//     claim, whose volume may be put back. Data that was imported from a snapshot depends on none until it is started: the
+//     annotation of its claim is removed between the writes of the Secrets and of the StatefulSet. A Secret that is deleted
+//     between the removal and the first start is reported as missing, although the data still takes any passwords.
 //   - Errors that a user must resolve (an unowned object, a missing permission, an exhausted
 //     quota, a denial of a policy) are retried every five minutes, because no event reports
 //     their resolution. Any event of the object, its children or the definitions, and the

@@ -12,13 +12,18 @@ import (
 )
 
 // dependentClaim returns the name of an existing claim whose data depends on a retained,
-// generated Secret; empty if there is none. Imported data that was not started yet takes any passwords.
+// generated Secret; empty if there is none. Imported data that was not started yet takes any passwords. While a Restore replaces
+// volumes, a claim that is not there stands for the data too: it may get the volume back that it had.
 func (r *reconciler[T]) dependentClaim(ctx context.Context, p *pass[T], secret component.Object) (string, error) {
 	if !secret.Retain || secret.Generate == nil {
 		return "", nil
 	}
 	exists := p.live[component.KeyOf(secret.Resource)] != nil
-	for _, claim := range p.claimsOf(secret.Resource.GetLabels()[v1.ComponentLabel]) {
+	claims, missing := p.claimsOf(secret.Resource.GetLabels()[v1.ComponentLabel])
+	if len(claims) == 0 && len(missing) > 0 && p.object.GetAnnotations()[v1.RestoringAnnotation] != "" {
+		return missing[0].Name, nil
+	}
+	for _, claim := range claims {
 		if exists || !isImported(claim) {
 			return claim.GetName(), nil
 		}
@@ -30,9 +35,8 @@ func (r *reconciler[T]) dependentClaim(ctx context.Context, p *pass[T], secret c
 	return "", nil
 }
 
-// claimsOf returns the existing claims with data of the StatefulSets of a component, in pod order.
-func (p *pass[T]) claimsOf(part string) []component.Resource {
-	var claims []component.Resource
+// claimsOf returns the claims with data of the StatefulSets of a component, in pod order: those that exist, and those that do not.
+func (p *pass[T]) claimsOf(part string) (claims []component.Resource, missing []component.Key) {
 	for _, c := range p.components {
 		for _, object := range c.Objects {
 			if object.Resource.GetLabels()[v1.ComponentLabel] != part {
@@ -41,11 +45,13 @@ func (p *pass[T]) claimsOf(part string) []component.Resource {
 			for _, key := range component.DataClaims(object.Resource) {
 				if claim := p.live[key]; claim != nil {
 					claims = append(claims, claim)
+				} else {
+					missing = append(missing, key)
 				}
 			}
 		}
 	}
-	return claims
+	return claims, missing
 }
 
 func isImported(claim component.Resource) bool {

@@ -50,9 +50,9 @@ func TestDependentClaim(t *testing.T) {
 		// secret is the Secret that is wanted, and exists is true if the cache has it.
 		secret component.Object
 		exists bool
-		// stopped is true while the database has no pods.
-		stopped bool
-		want    string
+		// stopped is true while the database has no pods, and restoring while a Restore replaces its volume.
+		stopped, restoring bool
+		want               string
 	}{
 		"no claims":                    {secret: generated("db")},
 		"data":                         {cached: one(first(nil)), stored: one(first(nil)), secret: generated("db"), want: "data-db-0"},
@@ -68,7 +68,11 @@ func TestDependentClaim(t *testing.T) {
 		"a replica is imported, the primary is not": {
 			cached: []*corev1.PersistentVolumeClaim{first(nil), second(imported)}, stored: one(second(imported)), secret: generated("db"), want: "data-db-0",
 		},
-		"a Secret of another component": {cached: one(first(nil)), stored: one(first(nil)), secret: generated("web")},
+		"a Restore has deleted the claim":             {secret: generated("db"), stopped: true, restoring: true, want: "data-db-0"},
+		"a Restore has deleted it, with the Secret":   {secret: generated("db"), exists: true, stopped: true, restoring: true, want: "data-db-0"},
+		"a Restore has imported data":                 {cached: one(first(imported)), stored: one(first(imported)), secret: generated("db"), stopped: true, restoring: true},
+		"a Secret of another component, in a Restore": {secret: generated("web"), restoring: true},
+		"a Secret of another component":               {cached: one(first(nil)), stored: one(first(nil)), secret: generated("web")},
 		"a Secret that is not kept": {
 			cached: one(first(nil)), stored: one(first(nil)), secret: component.Object{Resource: generated("db").Resource, Generate: generated("db").Generate},
 		},
@@ -79,14 +83,9 @@ func TestDependentClaim(t *testing.T) {
 			for _, claim := range tt.stored {
 				server.WithObjects(claim)
 			}
-			p := &pass[*v1.EcommerceApp]{live: component.Live{}, components: []component.Component{{Name: "db", Objects: []component.Object{
-				generated("db"), {Resource: databaseSet(2)},
-			}}}}
-			if tt.stopped {
-				p.components[0].Objects[1].Resource = databaseSet(0)
-			}
-			for _, claim := range tt.cached {
-				p.live[component.KeyOf(claim)] = claim
+			p := passOver(tt.cached, tt.stopped)
+			if tt.restoring {
+				p.object.Annotations = map[string]string{v1.RestoringAnnotation: "r"}
 			}
 			if tt.exists {
 				p.live[component.KeyOf(tt.secret.Resource)] = tt.secret.Resource
@@ -97,6 +96,21 @@ func TestDependentClaim(t *testing.T) {
 			}
 		})
 	}
+}
+
+// passOver returns a pass over a database of two pods, or of none, that has claims.
+func passOver(claims []*corev1.PersistentVolumeClaim, stopped bool) *pass[*v1.EcommerceApp] {
+	set := databaseSet(2)
+	if stopped {
+		set = databaseSet(0)
+	}
+	p := &pass[*v1.EcommerceApp]{object: &v1.EcommerceApp{}, live: component.Live{}, components: []component.Component{
+		{Name: "db", Objects: []component.Object{generated("db"), {Resource: set}}},
+	}}
+	for _, claim := range claims {
+		p.live[component.KeyOf(claim)] = claim
+	}
+	return p
 }
 
 // TestEndImports checks that the claims of a StatefulSet that is written, and no other ones, are no longer imported.
