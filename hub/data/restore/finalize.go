@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -28,9 +29,11 @@ func (w *work) finalize(ctx context.Context) (reconcile.Result, error) {
 			return reconcile.Result{}, err
 		}
 		if result.Stops() {
-			w.stalls = w.replaced() && (result.Fatal || w.isOverdue(result))
-			w.restore.Status.Message = v1.Excerpt(w.withWayBack("being deleted: ", result.Message), steps.MaxMessage)
-			w.setStalled(result.Reason, w.restore.Status.Message)
+			w.decideStalled(result)
+			w.setConditions(metav1.Condition{
+				Type: v1.ConditionReady, Status: metav1.ConditionFalse, ObservedGeneration: w.restore.Generation, LastTransitionTime: metav1.NewTime(w.now),
+				Reason: result.Reason, Message: v1.Excerpt(w.withWayBack("being deleted: ", result.Message), steps.MaxMessage),
+			})
 			if err := w.write(ctx); err != nil {
 				return reconcile.Result{}, err
 			}

@@ -41,15 +41,12 @@ func (w *work) putBack(ctx context.Context) (reconcile.Result, error) {
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	w.resume(result)
+	w.decideStalled(result)
 	switch replaced := strings.Join(w.retired(), ", "); {
 	case !result.Stops():
 		result = steps.Fail(v1.ReasonPutBack, "the database runs on the volumes that it had before: %s", replaced)
 	case result.Fatal:
-		w.stalls = true
 		result = steps.RetryAfter(steps.Refused, result.Reason, "%s cannot be put back: %s", replaced, result.Message)
-	case steps.Begun(w.restore.Status.Steps, v1.RestoreStepHalt) && w.isOverdue(result):
-		w.stalls = true
 	}
 	w.conclude(result)
 	if err := w.write(ctx); err != nil || done(w.restore) {

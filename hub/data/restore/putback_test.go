@@ -1,7 +1,6 @@
 package restore
 
 import (
-	"context"
 	"strings"
 	"testing"
 	"time"
@@ -11,13 +10,11 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
-	"sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/data/steps"
@@ -98,6 +95,7 @@ func TestOverdue(t *testing.T) {
 		"before its point":       {func(w *work) { w.restore.Status.Steps = w.restore.Status.Steps[:1] }, waiting, ""},
 		"another took the place": {func(*work) {}, steps.Fail(v1.ReasonConflict, "taken"), ""},
 		"complete":               {func(*work) {}, steps.Result{}, ""},
+		"it has yet to go back":  {func(w *work) { asked(w.restore) }, waiting, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -182,88 +180,4 @@ func TestNothingToReturnTo(t *testing.T) {
 	if got := w.findReplaced(t.Context()); got.Stops() {
 		t.Errorf("with the volume: %+v", got)
 	}
-}
-
-// deleting returns a Restore that is being deleted, which has retired a claim of a database that waits for it, and the
-// member, which has the volumes.
-func deleting(t *testing.T, change func(*v1.Restore), volumes ...string) (*work, client.Client) {
-	t.Helper()
-	kinds := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{scheme.AddToScheme, v1.AddToScheme} {
-		if err := add(kinds); err != nil {
-			t.Fatal(err)
-		}
-	}
-	w := replacing()
-	w.restore.DeletionTimestamp = &metav1.Time{Time: time.Unix(2000, 0)}
-	w.restore.Status.Steps = recordOf(time.Unix(1000, 0), "Resolve", stepImport, v1.RestoreStepStop, stepRetire, stepBind)
-	change(w.restore)
-	w.stored = w.restore.DeepCopy()
-	objects := []client.Object{&v1.EcommerceApp{ObjectMeta: metav1.ObjectMeta{
-		Namespace: "prod", Name: "shop", Annotations: map[string]string{v1.RestoringAnnotation: "r"},
-	}}}
-	for _, name := range volumes {
-		objects = append(objects, &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: name}})
-	}
-	member := fake.NewClientBuilder().WithScheme(kinds).WithObjects(objects...).Build()
-	w.backup.Namespace, w.app = "prod", nil
-	w.Reconciler = &Reconciler{
-		client: fake.NewClientBuilder().WithScheme(kinds).WithObjects(w.backup, w.member).Build(),
-		options: Options{Member: func(context.Context, multicluster.ClusterName) (cluster.Cluster, error) {
-			return storage{client: member}, nil
-		}},
-	}
-	return w, member
-}
-
-// TestDeletedPastRetire checks that a database does not start without its claim when a Restore is deleted, and which volume the
-// claim gets: the one that it had if it is being put back, or a user asks for that and it can be, else the restored one.
-func TestDeletedPastRetire(t *testing.T) {
-	t.Parallel()
-	asked := func(r *v1.Restore) {
-		r.Status.Steps[4].EndTime = nil
-		r.Annotations = map[string]string{v1.PutBackAnnotation: "true"}
-	}
-	for name, tt := range map[string]struct {
-		change  func(*v1.Restore)
-		volumes []string
-		want    string
-	}{
-		"being put back": {func(r *v1.Restore) {
-			r.Status.Volumes[0].State = v1.RestoredVolumeBound
-			r.Status.Steps = append(r.Status.Steps, recordOf(time.Unix(1500, 0), v1.RestoreStepHalt, stepReturn)...)
-			r.Status.Steps[6].EndTime = nil
-		}, []string{"old"}, "old"},
-		"asked for, where the restored volume is gone": {asked, []string{"old"}, "old"},
-		"asked for, where the former volume is gone":   {asked, []string{"new"}, "new"},
-		"not asked for": {func(r *v1.Restore) { r.Status.Steps[4].EndTime = nil }, []string{"old", "new"}, "new"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w, member := deleting(t, tt.change, tt.volumes...)
-			if got := undoneUntilClaimed(t, w, member); got != tt.want {
-				t.Errorf("the claim gets the volume %q, want %s", got, tt.want)
-			}
-			copied := &v1.EcommerceApp{}
-			if err := member.Get(t.Context(), client.ObjectKey{Namespace: "prod", Name: "shop"}, copied); err != nil || copied.Annotations[v1.RestoringAnnotation] != "r" {
-				t.Errorf("the database may start: %v, %v", copied.Annotations, err)
-			}
-		})
-	}
-}
-
-// undoneUntilClaimed takes a Restore back until the database has a claim, and returns the volume that it gets; empty if it has none.
-func undoneUntilClaimed(t *testing.T, w *work, member client.Client) string {
-	t.Helper()
-	claim := &corev1.PersistentVolumeClaim{}
-	for pass := 0; claim.Name == "" && pass < 5; pass++ {
-		if result, err := w.undo(t.Context()); err != nil || !result.Stops() || result.Fatal {
-			t.Fatalf("pass %d: %+v and %v, want to wait for the claim", pass, result, err)
-		}
-		w.stored = w.restore.DeepCopy()
-		if err := member.Get(t.Context(), client.ObjectKey{Namespace: "prod", Name: "data-0"}, claim); client.IgnoreNotFound(err) != nil {
-			t.Fatal(err)
-		}
-	}
-	return claim.Spec.VolumeName
 }

@@ -156,19 +156,33 @@ func (w *work) timeLimit() time.Duration {
 // not start. It is given up only if another volume took the place. One that waits for too long goes on, and is Stalled
 // meanwhile.
 func (w *work) onward(result steps.Result) steps.Result {
-	if !w.replaced() {
+	if w.decideStalled(result); !w.stalls {
 		return result
 	}
-	w.resume(result)
-	switch {
-	case result.Fatal && result.Reason != v1.ReasonConflict && result.Reason != v1.ReasonAlreadyRestored:
-		w.stalls = true
-		result = steps.RetryAfter(steps.Refused, result.Reason, "%s", w.stalled(result.Message))
-	case w.isOverdue(result):
-		w.stalls = true
-		result.Message = w.stalled(result.Message)
+	message := w.stalled(result.Message)
+	if result.Fatal {
+		return steps.RetryAfter(steps.Refused, result.Reason, "%s", message)
 	}
+	result.Message = message
 	return result
+}
+
+// decideStalled decides whether a Restore is Stalled, also while it puts back what it replaced, or is being deleted: it cannot go on,
+// or should be further. One whose member was away has the time of its step anew: that says nothing about the step.
+func (w *work) decideStalled(result steps.Result) {
+	if !w.replaced() {
+		return
+	}
+	if interrupted(reasonOf(w.restore)) && !interrupted(result.Reason) {
+		w.restore.Status.ResumeTime = v1.Seconds(w.now)
+	}
+	cannot := result.Fatal && result.Reason != v1.ReasonConflict && result.Reason != v1.ReasonAlreadyRestored
+	w.stalls = cannot || w.isOverdue(result)
+}
+
+// interrupted reports whether a reason says nothing about a step, but that the Restore is paused, or its member away.
+func interrupted(reason string) bool {
+	return reason == v1.ReasonPaused || reason == v1.ReasonClusterUnreachable
 }
 
 // isOverdue reports whether the database should serve by now, and waits for something in a member that is there: a claim
@@ -177,19 +191,12 @@ func (w *work) onward(result steps.Result) steps.Result {
 func (w *work) isOverdue(result steps.Result) bool {
 	at := w.restore.Status.Steps[len(w.restore.Status.Steps)-1]
 	switch {
-	case !result.Stops(), result.Fatal, at.Name == stepRelease:
+	case !result.Stops(), result.Fatal, at.Name == stepRelease, interrupted(result.Reason), result.Reason == v1.ReasonDeleting:
 		return false
-	case result.Reason == v1.ReasonPaused, result.Reason == v1.ReasonClusterUnreachable, result.Reason == v1.ReasonDeleting:
-		return false
+	case w.restore.PutsBack() && !steps.Begun(w.restore.Status.Steps, v1.RestoreStepHalt):
+		return false // The last step is of what is to be taken back.
 	}
 	return w.since(at.StartTime.Time) > stallsAfter && w.now.Sub(w.began) > stallsAfter
-}
-
-// resume starts the time of a step anew when the member is there again. One that is away says nothing about the step.
-func (w *work) resume(result steps.Result) {
-	if reasonOf(w.restore) == v1.ReasonClusterUnreachable && result.Reason != v1.ReasonClusterUnreachable {
-		w.restore.Status.ResumeTime = v1.Seconds(w.now)
-	}
 }
 
 // changed reports whether the Restore may have changed something in the member.
@@ -262,22 +269,22 @@ func (w *work) conclude(result steps.Result) {
 	if !result.Stops() || result.Fatal {
 		s.ResumeTime = nil // It is for limits, and those have ended.
 	}
-	s.Message = ready.Message
-	meta.SetStatusCondition(&s.Conditions, ready)
-	w.setStalled(ready.Reason, ready.Message)
+	w.setConditions(ready)
 }
 
-// setStalled sets or removes the condition Stalled.
-func (w *work) setStalled(reason, message string) {
+// setConditions sets the message and the condition Ready, and sets or removes Stalled. That stays as it is while nothing is known
+// about the step.
+func (w *work) setConditions(ready metav1.Condition) {
 	s := &w.restore.Status
-	if !w.stalls {
+	s.Message = ready.Message
+	meta.SetStatusCondition(&s.Conditions, ready)
+	switch {
+	case w.stalls:
+		ready.Type, ready.Status = v1.ConditionStalled, metav1.ConditionTrue
+		meta.SetStatusCondition(&s.Conditions, ready)
+	case !interrupted(ready.Reason):
 		meta.RemoveStatusCondition(&s.Conditions, v1.ConditionStalled)
-		return
 	}
-	meta.SetStatusCondition(&s.Conditions, metav1.Condition{
-		Type: v1.ConditionStalled, Status: metav1.ConditionTrue, ObservedGeneration: w.restore.Generation,
-		LastTransitionTime: metav1.NewTime(w.now), Reason: reason, Message: message,
-	})
 }
 
 // save writes the status, and fails if the Restore has changed since it was read. Apart
