@@ -2,6 +2,7 @@ package restore
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
@@ -154,6 +155,36 @@ func TestDeletedPastRetire(t *testing.T) {
 			}
 			if a := r.annotations(t); a[v1.RestoringAnnotation] != "r" {
 				t.Errorf("the database may start: %v", a)
+			}
+		})
+	}
+}
+
+// TestDeletedInAPause checks that a Restore that is being deleted does not begin to put back what it replaced while the application
+// is paused, and says so in the words of one that is not being deleted.
+func TestDeletedInAPause(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(*v1.Restore){"put back": asked, "put back and deleted": changes(asked, deleted)} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := retiredIn(t, change, kept("old", ""), kept("new", ""))
+			app := &v1.EcommerceApp{ObjectMeta: metav1.ObjectMeta{Namespace: "prod", Name: "shop"}, Spec: v1.EcommerceAppSpec{Paused: true}}
+			if err := r.hub.Create(t.Context(), app); err != nil {
+				t.Fatal(err)
+			}
+			after := r.pass(t, 3)
+			if got := reasonOf(after); got != v1.ReasonPaused || !strings.HasSuffix(after.Status.Message, "the restore is held back by spec.paused of EcommerceApp shop") {
+				t.Errorf("%s: %s", got, after.Status.Message)
+			}
+			if s := after.Status; s.Step(v1.RestoreStepHalt) != nil || meta.FindStatusCondition(s.Conditions, v1.ConditionStalled) != nil {
+				t.Errorf("in the pause: %+v", s)
+			}
+			app.Spec.Paused = false
+			if err := r.hub.Update(t.Context(), app); err != nil {
+				t.Fatal(err)
+			}
+			if s := r.pass(t, 3).Status; s.Step(stepReturn) == nil || !s.ResumeTime.Equal(v1.Seconds(r.clock.Now())) {
+				t.Errorf("after the pause: %+v", s)
 			}
 		})
 	}

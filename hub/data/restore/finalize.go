@@ -69,6 +69,9 @@ func (w *work) undo(ctx context.Context) (steps.Result, error) {
 		return w.cancelLoad(ctx), nil
 	}
 	if w.restore.PutsBack() {
+		if result := w.paused(); result.Stops() {
+			return result, nil
+		}
 		// Until the database is stopped for it, one whose former volumes are gone gets the restored ones.
 		if result, err := w.advanceBack(ctx); result.Reason != v1.ReasonVolumeChanged || steps.Begun(w.restore.Status.Steps, v1.RestoreStepHalt) {
 			return result, err

@@ -20,13 +20,8 @@ func (w *work) find(ctx context.Context) (steps.Result, error) {
 	if result, err := w.getObjects(ctx); result.Stops() || err != nil {
 		return result, err
 	}
-	switch {
-	case w.member.Spec.Paused:
-		return steps.RetryAfter(steps.Member, v1.ReasonPaused, "the restore is held back by spec.paused of MemberCluster %s", w.member.Name), nil
-	case w.member.IsPaused():
-		return steps.RetryAfter(steps.Member, v1.ReasonPaused, "the restore is held back by the hub's safe mode, or until %s is connected again", w.member.Name), nil
-	case w.app != nil && w.app.Spec.Paused && !w.restore.Spec.Verify:
-		return steps.RetryAfter(steps.Member, v1.ReasonPaused, "the restore is held back by spec.paused of EcommerceApp %s", w.app.Name), nil
+	if result := w.paused(); result.Stops() {
+		return result, nil
 	}
 	if w.restore.Status.StartTime == nil {
 		w.restore.Status.StartTime = v1.Seconds(w.now)
@@ -34,6 +29,20 @@ func (w *work) find(ctx context.Context) (steps.Result, error) {
 		w.restore.Status.ResumeTime = v1.Seconds(w.now)
 	}
 	return w.canRestore(), nil
+}
+
+// paused reports that the member or the application is paused.
+func (w *work) paused() steps.Result {
+	switch {
+	case w.member.Spec.Paused:
+		return steps.RetryAfter(steps.Member, v1.ReasonPaused, "the restore is held back by spec.paused of MemberCluster %s", w.member.Name)
+	case w.member.IsPaused():
+		return steps.RetryAfter(steps.Member, v1.ReasonPaused, "the restore is held back by the hub's safe mode, or until %s is connected again", w.member.Name)
+	case w.app != nil && w.app.Spec.Paused && !w.restore.Spec.Verify:
+		return steps.RetryAfter(steps.Member, v1.ReasonPaused, "the restore is held back by spec.paused of EcommerceApp %s", w.app.Name)
+	default:
+		return steps.Result{}
+	}
 }
 
 // getObjects reads what a Restore works on from the hub. Backup or member may be no more.
