@@ -98,7 +98,7 @@ func restores() []Entry {
 		{v1.ReasonPutBack, "A user had the hub put back the volumes that this Restore replaced: the Restore has the annotation ecommerce.io/put-back=true. The database runs on them; restored volumes that it used stay as PersistentVolumes.",
 			describeRestore, "Delete the PersistentVolumes, and their volumes in the cloud, if you do not need what was written there.\nTo restore another Backup: kubectl shopfleet restore BACKUP -n NAMESPACE --overwrite"},
 		{v1.ReasonVolumeChanged, "A volume or snapshot is not the one that the hub asked for: another request has used its name or token. Or a volume that was imported, or is to be put back, is there no longer.",
-			describeRestore, "Create another Restore, or back up again."},
+			describeRestore, "If the Restore is Stalled: put back what it has replaced, or delete it, as the message says.\nThen create another Restore, or back up again."},
 		{v1.ReasonBackupNotFound, "The Backup of the Restore does not exist, or is being deleted.",
 			"kubectl shopfleet backup list -n NAMESPACE", "kubectl shopfleet backup rediscover\nThat recovers Backup objects from the cloud. Otherwise name another Backup."},
 		{v1.ReasonBackupNotReady, "The Backup is not complete, has failed, or its copy in the region is still being made.",

@@ -2,6 +2,7 @@ package restore
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -76,6 +77,9 @@ func deleted(r *v1.Restore) { r.DeletionTimestamp = &metav1.Time{Time: time.Unix
 // asked has a user ask for what the Restore has replaced.
 func asked(r *v1.Restore) { r.Annotations = map[string]string{v1.PutBackAnnotation: "true"} }
 
+// emptyBefore has the Restore be of a database that had no claim.
+func emptyBefore(r *v1.Restore) { r.Status.Volumes[0].Replaced = "" }
+
 // returning has the Restore put back what it has replaced, after the database was started on what was restored.
 func returning(r *v1.Restore) {
 	r.Status.Volumes[0].State = v1.RestoredVolumeBound
@@ -145,6 +149,7 @@ func TestDeletedPastRetire(t *testing.T) {
 		"asked for, where the restored volume is gone": {asked, []client.Object{kept("old", "")}, "old"},
 		"asked for, where the former volume is gone":   {asked, []client.Object{kept("new", "")}, "new"},
 		"not asked for": {func(*v1.Restore) {}, []client.Object{kept("old", ""), kept("new", "")}, "new"},
+		"not asked for, and nothing was replaced": {emptyBefore, []client.Object{kept("new", "")}, "new"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -155,6 +160,82 @@ func TestDeletedPastRetire(t *testing.T) {
 			}
 			if a := r.annotations(t); a[v1.RestoringAnnotation] != "r" {
 				t.Errorf("the database may start: %v", a)
+			}
+		})
+	}
+}
+
+// TestDeletedWithoutVolumes checks that a database is released when a Restore is deleted that has replaced nothing, and whose
+// volume is gone, and that it is not taken for one with the data of the backup. One that has replaced a volume waits for a user.
+func TestDeletedWithoutVolumes(t *testing.T) {
+	t.Parallel()
+	released := map[string]string{v1.RestoredAnnotation: "r-uid"}
+	waits := map[string]string{v1.RestoringAnnotation: "r"}
+	for name, tt := range map[string]struct {
+		change func(*v1.Restore)
+		there  []client.Object
+		want   map[string]string
+	}{
+		"before it was bound":    {emptyBefore, nil, released},
+		"while it is bound":      {emptyBefore, []client.Object{claimOn("new")}, released},
+		"one was replaced":       {func(*v1.Restore) {}, []client.Object{kept("old", "")}, waits},
+		"one was replaced, gone": {returning, nil, waits},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := retiredIn(t, changes(tt.change, deleted), tt.there...)
+			left := r.pass(t, 3)
+			if diff := cmp.Diff(tt.want, r.annotations(t)); diff != "" {
+				t.Errorf("the copy (-want +got):\n%s", diff)
+			}
+			if pvc := r.claim(t); pvc != nil {
+				t.Errorf("the claim on %s is left", pvc.Spec.VolumeName)
+			}
+			if left == nil != (tt.want[v1.RestoringAnnotation] == "") || left != nil && !meta.IsStatusConditionTrue(left.Status.Conditions, v1.ConditionStalled) {
+				t.Errorf("the Restore is %+v", left)
+			}
+		})
+	}
+}
+
+// TestDeletedKeepsOtherClaims checks that a claim that was made meanwhile is left to the database, where there is no volume to take
+// its place.
+func TestDeletedKeepsOtherClaims(t *testing.T) {
+	t.Parallel()
+	r := retiredIn(t, changes(emptyBefore, deleted), claimOn("another"), kept("another", claimName))
+	if left := r.pass(t, 3); left != nil {
+		t.Errorf("it is left: %s", left.Status.Message)
+	}
+	if pvc := r.claim(t); pvc == nil || pvc.Spec.VolumeName != "another" {
+		t.Errorf("the claim is %+v", pvc)
+	}
+}
+
+// TestGoneVolumes checks that a Restore whose volume is gone is Stalled, and says what a user can do.
+func TestGoneVolumes(t *testing.T) {
+	t.Parallel()
+	const end = ": kubectl delete restore r -n prod "
+	for name, tt := range map[string]struct {
+		change func(*v1.Restore)
+		there  []client.Object
+		want   []string
+	}{
+		"nothing was replaced": {emptyBefore, nil, []string{"at the step Bind: ", "PersistentVolume new", "; nothing was replaced" + end + "releases the database"}},
+		"nothing was replaced, and a claim waits": {
+			emptyBefore, []client.Object{claimOn("new")}, []string{"PersistentVolume new", "; nothing was replaced" + end},
+		},
+		"one was replaced": {func(*v1.Restore) {}, nil, []string{"PersistentVolume new", "restore undo r -n prod puts it back"}},
+		"both, in Return":  {returning, []client.Object{claimOn("old")}, []string{"old cannot be put back: ", "PersistentVolume old"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			after := retiredIn(t, tt.change, tt.there...).pass(t, 2)
+			c := meta.FindStatusCondition(after.Status.Conditions, v1.ConditionStalled)
+			if c == nil || c.Reason != v1.ReasonVolumeChanged || slices.ContainsFunc(tt.want, func(s string) bool { return !strings.Contains(c.Message, s) }) {
+				t.Fatalf("Stalled is %+v, want %q", c, tt.want)
+			}
+			if strings.Contains(c.Message, end) != strings.Contains(strings.Join(tt.want, ""), end) {
+				t.Errorf("it says %q", c.Message)
 			}
 		})
 	}

@@ -3,6 +3,7 @@ package restore
 import (
 	"strings"
 	"testing"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -82,13 +83,19 @@ func TestLockRecords(t *testing.T) {
 		t.Error("another Restore counts as this one")
 	}
 	begun := func(step string) v1.RestoreStatus { return v1.RestoreStatus{Steps: []v1.StepStatus{{Name: step}}} }
+	bound := func(names ...string) v1.RestoreStatus {
+		return v1.RestoreStatus{Volumes: []v1.RestoredVolume{{State: v1.RestoredVolumeBound}}, Steps: recordOf(time.Unix(1, 0), append([]string{stepRetire, stepBind}, names...)...)}
+	}
 	for name, tt := range map[string]struct {
 		status         v1.RestoreStatus
 		replaces, data bool
 	}{
 		"nothing is done":        {v1.RestoreStatus{}, false, false},
 		"a volume is imported":   {begun(stepImport), false, false},
-		"a claim may be deleted": {begun(stepRetire), true, true},
+		"a claim may be deleted": {begun(stepRetire), true, false},
+		"the claim is bound":     {bound(), true, true},
+		"it is to go back":       {bound(v1.RestoreStepHalt), true, true},
+		"it may be back":         {bound(v1.RestoreStepHalt, stepReturn), true, false},
 		"a dump is chosen":       {v1.RestoreStatus{Dump: &v1.RestoredDump{}}, false, false},
 		"a load has begun":       {v1.RestoreStatus{Dump: &v1.RestoredDump{Started: true}}, true, false},
 		"the load has ended":     {v1.RestoreStatus{Dump: &v1.RestoredDump{Started: true, Loaded: true}}, true, true},

@@ -79,18 +79,40 @@ func (w *work) undo(ctx context.Context) (steps.Result, error) {
 	}
 	if w.replaced() && !w.bound() && !w.ended() {
 		// The database must not start without its claim: this is seen through.
-		if result, err := w.through(ctx, stepBind); result.Stops() || err != nil {
+		if result, err := w.endBind(ctx); result.Stops() || err != nil {
 			return result, err
 		}
 	}
 	return steps.Unwind(ctx, w.steps(), w.restore.Status.Steps)
 }
 
-// through runs the steps up to one.
-func (w *work) through(ctx context.Context, last string) (steps.Result, error) {
+// endBind runs the steps up to Bind. Where nothing was replaced and a restored volume is gone, no claim is left to wait for.
+func (w *work) endBind(ctx context.Context) (steps.Result, error) {
 	all := w.steps()
-	end := slices.IndexFunc(all, func(s steps.Step) bool { return s.Name == last })
-	return steps.Advance(ctx, all[:end+1], &w.restore.Status.Steps, w.now)
+	end := slices.IndexFunc(all, func(s steps.Step) bool { return s.Name == stepBind })
+	result, err := steps.Advance(ctx, all[:end+1], &w.restore.Status.Steps, w.now)
+	if result.Reason == v1.ReasonVolumeChanged && len(w.retired()) == 0 {
+		return w.removeLost(ctx), nil
+	}
+	return result, err
+}
+
+// removeLost deletes the claims of restored volumes that are gone: a database would wait for them.
+func (w *work) removeLost(ctx context.Context) steps.Result {
+	ctx, cancel := context.WithTimeout(ctx, memberTimeout)
+	defer cancel()
+	waiting := steps.Result{}
+	for _, v := range w.restore.Status.Volumes {
+		live := w.targetFacts.claims[v.Claim]
+		if live == nil || live.pv != nil || live.pvc.Spec.VolumeName != v.PersistentVolume {
+			continue
+		}
+		if err := w.retire(ctx, live); err != nil {
+			return w.memberError(err)
+		}
+		waiting = steps.RetryAfter(memberDelay, v1.ReasonDeleting, "waiting for the claim %s in %s to be deleted", v.Claim, w.member.Name)
+	}
+	return waiting
 }
 
 // startAgain releases the lock of the database.

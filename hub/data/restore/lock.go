@@ -83,7 +83,11 @@ func replacesData(r *v1.Restore) bool {
 
 // hasBackupData reports whether the database has the data of the backup, as far as a Restore is concerned.
 func hasBackupData(r *v1.Restore) bool {
-	return replaced(r) && !steps.Begun(r.Status.Steps, stepReturn) || r.Status.Dump != nil && r.Status.Dump.Loaded
+	s := &r.Status
+	if s.Dump != nil {
+		return s.Dump.Loaded
+	}
+	return bound(r) && !steps.Begun(s.Steps, stepReturn)
 }
 
 // restored reports whether a copy records that a Restore has ended that replaced data.

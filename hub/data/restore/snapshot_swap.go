@@ -162,14 +162,24 @@ func (w *work) bindClaims(ctx context.Context) steps.Result {
 
 // notBound returns the result for an error of bind. A volume that is gone does not come back.
 func (w *work) notBound(err error) steps.Result {
-	if apierrors.IsNotFound(err) {
-		return steps.Fail(v1.ReasonVolumeChanged, "in %s: %v", w.member.Name, err)
+	if !apierrors.IsNotFound(err) {
+		return w.memberError(err)
 	}
-	return w.memberError(err)
+	then := ""
+	if len(w.retired()) == 0 {
+		then = fmt.Sprintf("; nothing was replaced: kubectl delete restore %s -n %s releases the database, and another Restore can begin",
+			w.restore.Name, w.restore.Namespace)
+	}
+	return steps.Fail(v1.ReasonVolumeChanged, "in %s: %v%s", w.member.Name, err, then)
 }
 
 // bind brings one claim closer to its restored volume, and reports whether it is bound to it. Each step is safe to repeat.
+// Without the volume nothing is deleted.
 func (w *work) bind(ctx context.Context, v *v1.RestoredVolume) (bool, error) {
+	pv := &corev1.PersistentVolume{}
+	if err := w.reader().Get(ctx, client.ObjectKey{Name: v.PersistentVolume}, pv); err != nil {
+		return false, fmt.Errorf("getting the PersistentVolume %s: %w", v.PersistentVolume, err)
+	}
 	switch live := w.targetFacts.claims[v.Claim]; {
 	case live != nil && live.pvc.Spec.VolumeName == v.PersistentVolume:
 		return live.pvc.DeletionTimestamp.IsZero() && live.pvc.Status.Phase == corev1.ClaimBound, nil
@@ -178,10 +188,6 @@ func (w *work) bind(ctx context.Context, v *v1.RestoredVolume) (bool, error) {
 			v.Replaced = live.pv.Name
 		}
 		return false, w.retire(ctx, live) // One that was made meanwhile.
-	}
-	pv := &corev1.PersistentVolume{}
-	if err := w.reader().Get(ctx, client.ObjectKey{Name: v.PersistentVolume}, pv); err != nil {
-		return false, fmt.Errorf("getting the PersistentVolume %s: %w", v.PersistentVolume, err)
 	}
 	if v.PersistentVolume != v.Replaced {
 		if free, err := w.free(ctx, w.importOf(v), pv); !free || err != nil {
