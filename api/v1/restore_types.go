@@ -128,7 +128,7 @@ type RestoreStatus struct {
 	// Retire, Bind, Start and Release, of a dump Resolve and Load, and of a verification Resolve,
 	// Import or Load, and Prove. A restore stands at the last one. From Retire on it is not
 	// taken back, but by Halt, Return and PutBack, which put the replaced volumes back when a user
-	// asks for it. At most 16.
+	// asks for it, or Rebind, if they are gone by then and the restore is deleted. At most 16.
 	// +optional
 	// +listType=map
 	// +listMapKey=name

@@ -146,8 +146,10 @@ func TestDeletedPastRetire(t *testing.T) {
 		want   string
 	}{
 		"being put back": {returning, []client.Object{kept("old", "")}, "old"},
-		"asked for, where the restored volume is gone": {asked, []client.Object{kept("old", "")}, "old"},
-		"asked for, where the former volume is gone":   {asked, []client.Object{kept("new", "")}, "new"},
+		"being put back, where the former volume is gone":                {returning, []client.Object{kept("new", "")}, "new"},
+		"being put back, where the former volume goes while it is bound": {returning, []client.Object{kept("new", ""), claimOn("old")}, "new"},
+		"asked for, where the restored volume is gone":                   {asked, []client.Object{kept("old", "")}, "old"},
+		"asked for, where the former volume is gone":                     {asked, []client.Object{kept("new", "")}, "new"},
 		"not asked for": {func(*v1.Restore) {}, []client.Object{kept("old", ""), kept("new", "")}, "new"},
 		"not asked for, and nothing was replaced": {emptyBefore, []client.Object{kept("new", "")}, "new"},
 	} {
@@ -162,6 +164,31 @@ func TestDeletedPastRetire(t *testing.T) {
 				t.Errorf("the database may start: %v", a)
 			}
 		})
+	}
+}
+
+// TestDeletedWithTheRestoredVolume checks that a database to which a volume is given that it did not have before Return may start, on
+// data that has the passwords that it had.
+func TestDeletedWithTheRestoredVolume(t *testing.T) {
+	t.Parallel()
+	r := retiredIn(t, changes(returning, deleted), kept("new", ""))
+	r.pass(t, 4)
+	pvc := r.claim(t)
+	if pvc == nil || len(pvc.Annotations) > 0 {
+		t.Fatalf("the claim is %+v", pvc)
+	}
+	if err := r.member.Create(t.Context(), kept("old", "")); err != nil { // It has been decided.
+		t.Fatal(err)
+	}
+	pvc.Status.Phase = corev1.ClaimBound
+	if err := r.member.Status().Update(t.Context(), pvc); err != nil {
+		t.Fatal(err)
+	}
+	if left := r.pass(t, 2); left != nil {
+		t.Errorf("it is left: %s", left.Status.Message)
+	}
+	if diff := cmp.Diff(map[string]string{v1.LoadedAnnotation: "r", v1.RestoredAnnotation: "r-uid"}, r.annotations(t)); diff != "" {
+		t.Errorf("the copy (-want +got):\n%s", diff)
 	}
 }
 
@@ -198,6 +225,23 @@ func TestDeletedWithoutVolumes(t *testing.T) {
 	}
 }
 
+// TestDeletedUntilAVolumeIsThere checks that a Restore whose volumes are all gone waits for any of them: a user may make a
+// PersistentVolume again of what is in the cloud.
+func TestDeletedUntilAVolumeIsThere(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"old", "new"} {
+		r := retiredIn(t, changes(returning, deleted))
+		r.pass(t, 3)
+		if err := r.member.Create(t.Context(), kept(name, "")); err != nil {
+			t.Fatal(err)
+		}
+		r.pass(t, 3)
+		if pvc := r.claim(t); pvc == nil || pvc.Spec.VolumeName != name {
+			t.Errorf("the claim is %+v, want it on %s", pvc, name)
+		}
+	}
+}
+
 // TestDeletedKeepsOtherClaims checks that a claim that was made meanwhile is left to the database, where there is no volume to take
 // its place.
 func TestDeletedKeepsOtherClaims(t *testing.T) {
@@ -224,8 +268,10 @@ func TestGoneVolumes(t *testing.T) {
 		"nothing was replaced, and a claim waits": {
 			emptyBefore, []client.Object{claimOn("new")}, []string{"PersistentVolume new", "; nothing was replaced" + end},
 		},
-		"one was replaced": {func(*v1.Restore) {}, nil, []string{"PersistentVolume new", "restore undo r -n prod puts it back"}},
-		"both, in Return":  {returning, []client.Object{claimOn("old")}, []string{"old cannot be put back: ", "PersistentVolume old"}},
+		"one was replaced":        {func(*v1.Restore) {}, nil, []string{"PersistentVolume new", "restore undo r -n prod puts it back"}},
+		"the former, before Halt": {asked, []client.Object{kept("new", "")}, []string{"old cannot be put back: there is no PersistentVolume old", "what was restored is there" + end}},
+		"the former, in Return":   {returning, []client.Object{kept("new", ""), claimOn("old")}, []string{"old cannot be put back: ", "PersistentVolume old", "what was restored is there" + end}},
+		"both, in Return":         {returning, []client.Object{claimOn("old")}, []string{"old cannot be put back: ", "PersistentVolume old"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

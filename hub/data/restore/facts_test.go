@@ -96,6 +96,7 @@ func TestLockRecords(t *testing.T) {
 		"the claim is bound":     {bound(), true, true},
 		"it is to go back":       {bound(v1.RestoreStepHalt), true, true},
 		"it may be back":         {bound(v1.RestoreStepHalt, stepReturn), true, false},
+		"it is bound once more":  {bound(v1.RestoreStepHalt, stepReturn, stepRebind), true, true},
 		"a dump is chosen":       {v1.RestoreStatus{Dump: &v1.RestoredDump{}}, false, false},
 		"a load has begun":       {v1.RestoreStatus{Dump: &v1.RestoredDump{Started: true}}, true, false},
 		"the load has ended":     {v1.RestoreStatus{Dump: &v1.RestoredDump{Started: true, Loaded: true}}, true, true},

@@ -69,11 +69,8 @@ func (w *work) undo(ctx context.Context) (steps.Result, error) {
 		return w.cancelLoad(ctx), nil
 	}
 	if w.restore.PutsBack() {
-		if result := w.paused(); result.Stops() {
-			return result, nil
-		}
 		// Until the database is stopped for it, one whose former volumes are gone gets the restored ones.
-		if result, err := w.advanceBack(ctx); result.Reason != v1.ReasonVolumeChanged || steps.Begun(w.restore.Status.Steps, v1.RestoreStepHalt) {
+		if result, err := w.endPutBack(ctx); result.Reason != v1.ReasonVolumeChanged || steps.Begun(w.restore.Status.Steps, v1.RestoreStepHalt) {
 			return result, err
 		}
 	}
@@ -84,6 +81,26 @@ func (w *work) undo(ctx context.Context) (steps.Result, error) {
 		}
 	}
 	return steps.Unwind(ctx, w.steps(), w.restore.Status.Steps)
+}
+
+// endPutBack puts the replaced volumes back. A database that is stopped for it, and whose former volumes are gone, gets the
+// restored ones.
+func (w *work) endPutBack(ctx context.Context) (steps.Result, error) {
+	recorded := &w.restore.Status.Steps
+	if !steps.Begun(*recorded, stepRebind) {
+		if result := w.paused(); result.Stops() {
+			return result, nil
+		}
+		result, err := w.advanceBack(ctx)
+		if err != nil || result.Reason != v1.ReasonVolumeChanged || !steps.Begun(*recorded, v1.RestoreStepHalt) || w.findRestored(ctx).Stops() {
+			return result, err
+		}
+	}
+	rebind := steps.Step{Name: stepRebind, Run: inMember(w.rebindVolumes), NoWayBack: true, Once: true}
+	if result, err := steps.Advance(ctx, []steps.Step{rebind}, recorded, w.now); result.Stops() || err != nil {
+		return result, err
+	}
+	return steps.Unwind(ctx, w.steps(), *recorded)
 }
 
 // endBind runs the steps up to Bind. Where nothing was replaced and a restored volume is gone, no claim is left to wait for.

@@ -87,7 +87,7 @@ func hasBackupData(r *v1.Restore) bool {
 	if s.Dump != nil {
 		return s.Dump.Loaded
 	}
-	return bound(r) && !steps.Begun(s.Steps, stepReturn)
+	return bound(r) && (!steps.Begun(s.Steps, stepReturn) || steps.Complete(s.Steps, stepRebind))
 }
 
 // restored reports whether a copy records that a Restore has ended that replaced data.

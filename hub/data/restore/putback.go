@@ -46,7 +46,7 @@ func (w *work) putBack(ctx context.Context) (reconcile.Result, error) {
 	case !result.Stops():
 		result = steps.Fail(v1.ReasonPutBack, "the database runs on the volumes that it had before: %s", replaced)
 	case result.Fatal:
-		result = steps.RetryAfter(steps.Refused, result.Reason, "%s cannot be put back: %s", replaced, result.Message)
+		result = steps.RetryAfter(steps.Refused, result.Reason, "%s", w.notBack(ctx, replaced, result))
 	}
 	w.conclude(result)
 	if err := w.write(ctx); err != nil || done(w.restore) {
@@ -74,13 +74,9 @@ func (w *work) findReplaced(ctx context.Context) steps.Result {
 	ctx, cancel := context.WithTimeout(ctx, memberTimeout)
 	defer cancel()
 	for _, v := range w.restore.Status.Replaced() {
-		pv := &corev1.PersistentVolume{}
-		err := w.reader().Get(ctx, client.ObjectKey{Name: v.Replaced}, pv)
-		if apierrors.IsNotFound(err) {
-			return steps.Fail(v1.ReasonVolumeChanged, "there is no PersistentVolume %s in %s", v.Replaced, w.member.Name)
-		}
-		if err != nil {
-			return w.memberError(err)
+		pv, result := w.findVolume(ctx, v.Replaced)
+		if result.Stops() {
+			return result
 		}
 		if ref := pv.Spec.ClaimRef; ref != nil && (ref.Namespace != w.namespace() || ref.Name != v.Claim) {
 			return steps.Fail(v1.ReasonVolumeInUse, "the PersistentVolume %s in %s has the claim %s/%s now", v.Replaced, w.member.Name, ref.Namespace, ref.Name)
@@ -90,6 +86,49 @@ func (w *work) findReplaced(ctx context.Context) steps.Result {
 		}
 	}
 	return steps.Result{}
+}
+
+// findRestored reports that a volume that took the place of another one is gone.
+func (w *work) findRestored(ctx context.Context) steps.Result {
+	ctx, cancel := context.WithTimeout(ctx, memberTimeout)
+	defer cancel()
+	for _, v := range w.restore.Status.Replaced() {
+		if _, result := w.findVolume(ctx, v.PersistentVolume); result.Stops() {
+			return result
+		}
+	}
+	return steps.Result{}
+}
+
+// findVolume reads a PersistentVolume.
+func (w *work) findVolume(ctx context.Context, name string) (*corev1.PersistentVolume, steps.Result) {
+	pv := &corev1.PersistentVolume{}
+	err := w.reader().Get(ctx, client.ObjectKey{Name: name}, pv)
+	if apierrors.IsNotFound(err) {
+		return nil, steps.Fail(v1.ReasonVolumeChanged, "there is no PersistentVolume %s in %s", name, w.member.Name)
+	}
+	if err != nil {
+		return nil, w.memberError(err)
+	}
+	return pv, steps.Result{}
+}
+
+// notBack returns what a Restore says that cannot put its replaced volumes back: where one of them is gone, also how a user can
+// have the restored ones.
+func (w *work) notBack(ctx context.Context, replaced string, result steps.Result) string {
+	way := ""
+	if result.Reason == v1.ReasonVolumeChanged && !w.findRestored(ctx).Stops() {
+		way = fmt.Sprintf("; what was restored is there: kubectl delete restore %s -n %s has the database run on it", w.restore.Name, w.restore.Namespace)
+	}
+	return withCommand(replaced+" cannot be put back: ", result.Message, way)
+}
+
+// rebindVolumes binds the claims to the restored volumes, whatever they were bound to before Return.
+func (w *work) rebindVolumes(ctx context.Context) steps.Result {
+	for i := range w.restore.Status.Volumes {
+		w.restore.Status.Volumes[i].State = v1.RestoredVolumeReady
+	}
+	return w.bindClaims(ctx)
 }
 
 // returnVolumes binds the claims to the volumes that they had before.
@@ -156,6 +195,10 @@ func (w *work) withWayBack(prefix, why string) string {
 		way = fmt.Sprintf("; what was replaced is kept in %s: kubectl shopfleet restore undo %s -n %s puts it back",
 			strings.Join(retired, ", "), w.restore.Name, w.restore.Namespace)
 	}
-	// The command must be whole: a message that is too long loses its end.
+	return withCommand(prefix, why, way)
+}
+
+// withCommand returns a message with a command at its end, which stays whole: a message that is too long loses its end.
+func withCommand(prefix, why, way string) string {
 	return prefix + v1.Excerpt(why, max(minCause, steps.MaxMessage-len(prefix)-len(way))) + way
 }

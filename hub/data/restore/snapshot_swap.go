@@ -241,7 +241,7 @@ func (w *work) makeNamespace(ctx context.Context) error {
 func (w *work) makeClaim(ctx context.Context, v *v1.RestoredVolume, pv *corev1.PersistentVolume) error {
 	claim := render.DatabaseClaim(w.backup.Spec.AppRef.Name, w.namespace(), w.backup.Status.Engine)
 	claim.Name = v.Claim
-	if takesPasswords(v) {
+	if takesPasswords(v) && !steps.Begun(w.restore.Status.Steps, v1.RestoreStepStart) {
 		claim.Annotations = map[string]string{v1.ImportedAnnotation: "true"}
 	}
 	claim.Spec = corev1.PersistentVolumeClaimSpec{

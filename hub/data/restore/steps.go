@@ -14,8 +14,9 @@ const (
 	stepBind   = "Bind"
 	// Before stepRelease the database serves.
 	stepRelease = "Release"
-	// From stepReturn on the database has what was replaced.
+	// From stepReturn on the database has what was replaced, unless stepRebind follows.
 	stepReturn = "Return"
+	stepRebind = "Rebind"
 )
 
 // steps returns the steps of a Restore in their order, by its strategy, once its Backup is
