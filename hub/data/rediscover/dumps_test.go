@@ -35,7 +35,7 @@ func (h hub) List(_ context.Context, list client.ObjectList, _ ...client.ListOpt
 	return nil
 }
 
-// stored puts a dump into a bucket, as a change makes it, and returns its prefix.
+// stored puts a dump of a hub into a bucket, as a change makes it, and returns its prefix.
 func stored(t *testing.T, store *bucket.Store, change func(*v1.Backup)) string {
 	t.Helper()
 	scheduledTime := metav1.NewTime(noon().Add(-10 * time.Hour))
@@ -43,17 +43,18 @@ func stored(t *testing.T, store *bucket.Store, change func(*v1.Backup)) string {
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shops", Name: "shop-1", UID: "b-1"},
 		Spec:       v1.BackupSpec{AppRef: v1.ObjectReference{Name: "shop"}, ClusterRef: v1.ObjectReference{Name: "eu-1"}, Method: v1.BackupDump, ScheduledTime: &scheduledTime},
 		Status: v1.BackupStatus{
-			AppUID: "uid", Provider: v1.ProviderOther, Region: "berlin", Engine: v1.EngineMySQL, Version: "8.0.36", SnapshotTime: &scheduledTime,
+			HubUID: "hub", AppUID: "uid", Provider: v1.ProviderOther, Region: "berlin", Engine: v1.EngineMySQL, Version: "8.0.36", SnapshotTime: &scheduledTime,
 			Dump: &v1.DumpFile{Claim: "shop-database-backup", Job: "j", File: "backup-20260301T020000Z.sql.gz", Bytes: 3, SHA256: strings.Repeat("a", 64)},
 		},
 	}
 	if change != nil {
 		change(b)
 	}
-	b.Status.Dump.Object = &v1.DumpObject{Bucket: "dumps", Location: "/dumps at aws:", Prefix: dumps.Prefix(cloud.Owner{Hub: "hub", App: b.Status.AppUID}, b)}
+	owner := cloud.Owner{Hub: b.Status.HubUID, App: b.Status.AppUID}
+	b.Status.Dump.Object = &v1.DumpObject{Bucket: "dumps", Location: "/dumps at aws:", Prefix: dumps.Prefix(owner, b)}
 	prefix := b.Status.Dump.Object.Prefix
 	store.Put(dumps.PartKey(prefix, 0), []byte("abc"))
-	if done, err := dumps.Seal(t.Context(), bucket.Connect(store, bucket.Options{}), "hub", b); err != nil || !done {
+	if done, err := dumps.Seal(t.Context(), bucket.Connect(store, bucket.Options{}), owner.Hub, b); err != nil || !done {
 		t.Fatalf("sealed %t, %v", done, err)
 	}
 	return prefix

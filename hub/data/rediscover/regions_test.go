@@ -28,10 +28,10 @@ type regionalCloud struct {
 	err       error
 }
 
-func (c regionalCloud) ListSnapshots(context.Context, cloud.Owner) iter.Seq2[cloud.Snapshot, error] {
+func (c regionalCloud) ListSnapshots(_ context.Context, owner cloud.Owner) iter.Seq2[cloud.Snapshot, error] {
 	return func(yield func(cloud.Snapshot, error) bool) {
 		for _, s := range c.snapshots {
-			if !yield(s, nil) {
+			if owner.Owns(s.Tags) && !yield(s, nil) {
 				return
 			}
 		}

@@ -2,6 +2,7 @@ package rediscover
 
 import (
 	"context"
+	"maps"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -49,17 +50,12 @@ func TestTakeOver(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s, store := newSearched(t, v1.ProviderAWS), newStore()
-			a := &v1.CloudAccount{}
-			if err := s.client.Get(t.Context(), client.ObjectKey{Name: "prod"}, a); err != nil {
-				t.Fatal(err)
-			}
-			tt.annotations[v1.RediscoverAtAnnotation], a.Annotations = "now", tt.annotations
-			if !tt.noBucket {
-				a.Spec.ObjectStorage = &v1.ObjectStorage{Bucket: "dumps"}
-			}
-			if err := s.client.Update(t.Context(), a); err != nil {
-				t.Fatal(err)
-			}
+			a := s.edit(t, func(a *v1.CloudAccount) {
+				maps.Copy(a.Annotations, tt.annotations)
+				if !tt.noBucket {
+					a.Spec.ObjectStorage = &v1.ObjectStorage{Bucket: "dumps"}
+				}
+			})
 			s.withBucket(store, a.Spec, tt.safeMode)
 			if got, handled := s.pass(t); got != tt.summary || handled != tt.handled {
 				t.Errorf("handled %t: %q, want %q", handled, got, tt.summary)
@@ -69,6 +65,61 @@ func TestTakeOver(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestBackupsOfAFormerHub checks that the snapshots and the dumps of the hub that is asked for are found with it, and those of no
+// other one: a hub that was made anew has another UID than the one that made the backups.
+func TestBackupsOfAFormerHub(t *testing.T) {
+	t.Parallel()
+	for asked, want := range map[string]string{"": "hub", "hub": "hub", "former": "former"} {
+		t.Run(asked, func(t *testing.T) {
+			t.Parallel()
+			s, store := newSearched(t, v1.ProviderAWS), newStore()
+			var all []cloud.Snapshot
+			for _, of := range []string{"hub", "former"} {
+				all = append(all, snapshot(func(s *cloud.Snapshot) { s.Tags[cloud.TagHub], s.Tags[cloud.TagBackup] = of, "snapshot-"+of }))
+				stored(t, store, func(b *v1.Backup) { b.Status.HubUID, b.Name = of, "dump-"+of })
+			}
+			s.regions["eu-west-1"] = regionalCloud{snapshots: all}
+			a := s.edit(t, func(a *v1.CloudAccount) {
+				a.Annotations[v1.RediscoverHubAnnotation], a.Spec.ObjectStorage = asked, &v1.ObjectStorage{Bucket: "dumps"}
+			})
+			s.withBucket(store, a.Spec, false)
+			if got, handled := s.pass(t); got != "2 backups rediscovered, 0 already known" || !handled {
+				t.Errorf("handled %t: %q", handled, got)
+			}
+			if diff := cmp.Diff(map[string]string{"snapshot-" + want: want, "dump-" + want: want}, s.hubs(t)); diff != "" {
+				t.Errorf("found (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// edit changes the account.
+func (s *searched) edit(t *testing.T, change func(*v1.CloudAccount)) *v1.CloudAccount {
+	t.Helper()
+	a := &v1.CloudAccount{}
+	if err := s.client.Get(t.Context(), client.ObjectKey{Name: "prod"}, a); err != nil {
+		t.Fatal(err)
+	}
+	change(a)
+	if err := s.client.Update(t.Context(), a); err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// hubs returns the hub of each Backup that there is.
+func (s *searched) hubs(t *testing.T) map[string]string {
+	t.Helper()
+	list, found := &v1.BackupList{}, map[string]string{}
+	if err := s.client.List(t.Context(), list); err != nil {
+		t.Fatal(err)
+	}
+	for i := range list.Items {
+		found[list.Items[i].Name] = list.Items[i].Status.HubUID
+	}
+	return found
 }
 
 // withBucket gives the account a bucket, if its spec has one.
