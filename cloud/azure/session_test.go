@@ -181,6 +181,29 @@ func TestDiskOfAnotherRegion(t *testing.T) {
 	}
 }
 
+// TestEachRegionHasItsGroup checks that snapshots and copies are in the group of their region: those in the group of another
+// one could not be managed while that region is down.
+func TestEachRegionHasItsGroup(t *testing.T) {
+	t.Parallel()
+	e := newTestEnv(t)
+	made, err := e.connect(t, nil).Snapshots.EnsureSnapshot(t.Context(), snapshotOf(e.disk("d", gib)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.clock.Step(time.Hour)
+	copied, err := e.connect(t, func(c *cloud.Config) { c.Region = "westeurope" }).Snapshots.EnsureCopy(t.Context(), cloud.CopySpec{
+		Name: made.Name, Source: made.Ref, Tags: ours(), MaySend: true,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for group, ref := range map[string]cloud.SnapshotRef{hubGroup: made.Ref, hubGroupEU: copied.Ref} {
+		if _, there := e.cloud.Snapshot(ref.ID); !there || !strings.Contains(ref.ID, "/resourceGroups/"+group+"/") {
+			t.Errorf("the snapshot in %s is %s, there: %t; want it in the group %s", ref.Region, ref.ID, there, group)
+		}
+	}
+}
+
 func TestMissingGroups(t *testing.T) {
 	t.Parallel()
 	e := newTestEnvAs(t, nil) // With roles on groups alone, missing ones are denied.
