@@ -45,6 +45,16 @@ func ofPlaces() []Mutant {
 			backup + "/begin.go", "	case len(b.Spec.CopyToRegions) > 1 && can.Copy == csi.CopyByLocation:", "	case len(b.Spec.CopyToRegions) > 8 && can.Copy == csi.CopyByLocation:",
 			backup, "TestAllowed",
 		},
+		{
+			"one-group", "snapshots of each region of Azure are in the resource group of one",
+			"cloud/azure/connect.go", "group: config.Spec.Azure.GroupOf(region(config.Region)), region", "group: config.Spec.Azure.GroupOf(\"eastus\"), region",
+			"cloud/azure", "TestEachRegionHasItsGroup",
+		},
+		{
+			"checksum-unsigned", "dumps are sent without checksums to a bucket that takes none without",
+			"cloud/aws/objectstore/sign.go", "		if w.CRC32C != \"\" {\n", "		if w.CRC32C == \"-\" {\n",
+			"cloud/aws/objectstore", "TestRetentionNeedsChecksums/the_checksum,_signed",
+		},
 	}
 }
 
@@ -104,6 +114,23 @@ func ofLoss() []Mutant {
 	}
 }
 
+// ofRestores returns mistakes with the database that data is restored to.
+func ofRestores() []Mutant {
+	return []Mutant{
+		{
+			"stopped-before-use", "a Restore stops the database before a pod has used the volume that is to replace its own",
+			restorePackage + "/snapshot_import.go", "	_, result, err := w.importJob(ctx, v)\n	if result.Stops() || err != nil {\n",
+			"	_, result, err := w.importJob(ctx, v)\n	if result.Stops() && err != nil {\n",
+			restorePackage, "TestNothingStopsWithoutAVolume/no_pod_can_use_the_volume",
+		},
+		{
+			"former-replicas-overlooked", "a Restore leaves data of former replicas, with which more pods go on",
+			restorePackage + "/snapshot.go", "	return w.onlyPrimary(others)\n", "	return w.onlyPrimary(others[:0])\n",
+			restorePackage, "TestMayRetire/a_pod_more",
+		},
+	}
+}
+
 // ofKeeping returns mistakes about which backups are kept, and whose they are.
 func ofKeeping() []Mutant {
 	return []Mutant{
@@ -146,6 +173,16 @@ func ofKeeping() []Mutant {
 			"lost-status-ends", "an application whose status was lost has left its clusters",
 			backupScheduler + "/ended.go", "	case in.app.InventoryLost():\n", "	case in.app.InventoryLost() && in.safeMode:\n",
 			backupScheduler, "TestRetentionGoesOn",
+		},
+		{
+			"former-hub-unsearched", "the backups of a former hub are looked for under the UID of this one",
+			"hub/data/rediscover/reconciler.go", "		owner.Hub = other\n", "		owner.Hub = r.options.HubUID\n",
+			"hub/data/rediscover", "TestBackupsOfAFormerHub/former",
+		},
+		{
+			"loss-unnoticed", "a snapshot that the cloud does not have any more counts as there",
+			backup + "/audit.go", "		case !is.exists && c.State != v1.SnapshotMissing:\n", "		case !is.exists && c.State == \"\":\n",
+			backup, "TestAudit/the_snapshot_is_gone",
 		},
 		{
 			"region-ends-search", "a region that does not answer ends the search for backups",
