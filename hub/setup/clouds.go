@@ -139,7 +139,7 @@ func (c *clouds) setup(ctx context.Context) error {
 		},
 		func(mgr ctrl.Manager) error {
 			return restore.Setup(ctx, mgr, restore.Options{
-				HubUID: c.hub.uid, Accounts: c.accounts, Member: c.hub.fleet.Get, Members: c.hub.fleet.Connections(),
+				Accounts: c.accounts, Member: c.hub.fleet.Get, Members: c.hub.fleet.Connections(),
 				SpokeImage: c.hub.options.SpokeImage, Clock: c.hub.options.Clock,
 				Recorder: c.recorder, Logger: logger.WithName("restores"), Revisions: c.hub.revisions, Waits: waits,
 			})

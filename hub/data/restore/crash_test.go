@@ -298,7 +298,7 @@ func (c *crashes) create(t *testing.T, s strategy) client.ObjectKey {
 
 func (c *crashes) reconciler(p *backupenv.Process) reconcile.Reconciler {
 	return NewReconciler(p.Client, Options{
-		HubUID: backupenv.HubUID, Accounts: p.Accounts, Member: p.Member, Clock: c.Clock, Recorder: events.NewFakeRecorder(100),
+		Accounts: p.Accounts, Member: p.Member, Clock: c.Clock, Recorder: events.NewFakeRecorder(100),
 	})
 }
 

@@ -86,7 +86,7 @@ func (d *dumpTest) reset(t *testing.T, changes ...func(*v1.Backup)) {
 	d.Clock.SetTime(d.start)
 	d.Buckets, d.process, d.recorder = bucket.NewStore(d.Clock), d.NewProcess(t, backupenv.Crash{}), events.NewFakeRecorder(10)
 	d.options = Options{
-		HubUID: backupenv.HubUID, Accounts: d.process.Accounts, Member: d.process.Member, Recorder: d.recorder, Clock: d.Clock, SpokeImage: "spoke:1",
+		Accounts: d.process.Accounts, Member: d.process.Member, Recorder: d.recorder, Clock: d.Clock, SpokeImage: "spoke:1",
 	}
 	d.DeleteAll(t, &v1.EcommerceApp{}, &batchv1.Job{}, &corev1.Pod{}, &corev1.Secret{}, &corev1.PersistentVolumeClaim{})
 	d.RunMember(t)

@@ -38,8 +38,6 @@ type Member func(ctx context.Context, name multicluster.ClusterName) (cluster.Cl
 
 // Options configure the controller.
 type Options struct {
-	// HubUID is the UID of the hub's cluster, the owner of the volumes. Required.
-	HubUID string
 	// Accounts has the sessions in the clouds. Required.
 	Accounts *accounts.Accounts
 	// Member finds the members, and Members reports their changes. Required.
