@@ -174,6 +174,12 @@ func ofKeeping() []Mutant {
 			backupScheduler + "/ended.go", "	case in.app.InventoryLost():\n", "	case in.app.InventoryLost() && in.safeMode:\n",
 			backupScheduler, "TestRetentionGoesOn",
 		},
+	}
+}
+
+// ofFinding returns mistakes about what is in a cloud, and what is in that.
+func ofFinding() []Mutant {
+	return []Mutant{
 		{
 			"former-hub-unsearched", "the backups of a former hub are looked for under the UID of this one",
 			"hub/data/rediscover/reconciler.go", "		owner.Hub = other\n", "		owner.Hub = r.options.HubUID\n",
