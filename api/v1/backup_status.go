@@ -95,7 +95,8 @@ type BackupStatus struct {
 	// +optional
 	Retention *Retention `json:"retention,omitempty"`
 
-	// deleteLockDays is that of the application when the Backup began.
+	// deleteLockDays is for how many days after the deletion of the Backup its data stays:
+	// spec.database.backup.deleteLockDays of the application when the Backup began.
 	// +optional
 	DeleteLockDays int32 `json:"deleteLockDays,omitempty"`
 

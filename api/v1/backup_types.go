@@ -108,8 +108,8 @@ type BackupSpec struct {
 	// CustomResourceDefinition. kubectl shopfleet backup rediscover finds them again.
 	// Delete deletes them, status.deleteLockDays later, until when Retain still keeps them.
 	// Delete is refused when a Backup is created; set it on the existing Backup just before
-	// you delete it. Retention does the same, and waits for no lock. In either case
-	// the dump's file in the cluster stays until the CronJob there removes it.
+	// you delete it. Retention does the same, and waits for no lock of what has expired by
+	// status.retention. In either case the dump's file in the cluster stays until the CronJob there removes it.
 	// +optional
 	// +default="Retain"
 	// +kubebuilder:default=Retain

@@ -179,12 +179,13 @@ type BackupPolicy struct {
 	// +optional
 	Verify VerifyPolicy `json:"verify,omitempty,omitzero"`
 
-	// retention defines how long backups are kept. The newest one is always kept.
+	// retention defines how long backups are kept. The newest one is kept as long as the application is.
 	// +optional
 	Retention Retention `json:"retention,omitempty,omitzero"`
 
-	// deleteLockDays is how long the data of a Backup with spec.deletion: Delete stays in the cloud after the
-	// Backup was deleted by anything but retention. It counts for Backups made since. 0 to 365; the default is 0.
+	// deleteLockDays is how long the data of a Backup with spec.deletion: Delete stays in the cloud after the Backup
+	// was deleted, unless it was expired by the retention of its time. It counts for Backups made since. 0 to 365;
+	// the default is 0.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=365
@@ -205,7 +206,7 @@ type VerifyPolicy struct {
 // Retention defines how long backups are kept. A backup is deleted when it is both older
 // than keepDays and not among the keepLast newest.
 type Retention struct {
-	// keepLast is the number of newest backups that are always kept. 1 to 1000; the default
+	// keepLast is the number of newest backups that are kept. 1 to 1000; the default
 	// is 7.
 	// +optional
 	// +kubebuilder:validation:Minimum=1

@@ -162,8 +162,8 @@ const (
 	// BackupLabel, on the Jobs and Secrets that the hub creates in a member for a Backup,
 	// is the name of the Backup.
 	BackupLabel = "ecommerce.io/backup"
-	// RestoreLabel, on the objects that the hub creates in a member to load a dump, is the
-	// name of the Restore.
+	// RestoreLabel, on the objects that the hub creates in a member to load a dump or to import a
+	// snapshot, is the name of the Restore.
 	RestoreLabel = "ecommerce.io/restore"
 	// ProviderLabel is the cloud provider of a cluster, for the clusterSelector of a
 	// placement. It is implied and not written to any object.

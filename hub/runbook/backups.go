@@ -107,8 +107,8 @@ func restores() []Entry {
 			"kubectl get membercluster,cloudaccount", "Restore in a cluster of the same provider and account, or restore a dump."},
 		{v1.ReasonEngineMismatch, "The Backup is of another database engine, or of a version that the application's cannot read.",
 			describeRestore, "Set engine and version of spec.database to those of the Backup, or restore another one."},
-		{v1.ReasonInUse, "Another Restore, a dump or the cloud uses the database or the snapshot at this time, or a lock or retention policy of the provider keeps what is to be deleted. Fails only where the database has several pods.",
-			describeRestore, "Wait; if the message names spec.database.replicas, set it to 1 and restore again.\nWhat a lock keeps is deleted when that has ended: the hub tries again every six hours."},
+		{v1.ReasonInUse, "Another Restore, a dump or the cloud uses the database or the snapshot at this time, or a lock or retention policy keeps what is to be deleted. Fails only where the database has several pods.",
+			describeRestore, "Wait; if the message names spec.database.replicas, set it to 1 and restore again.\nWhat a lock keeps is deleted when that has ended: the hub tries again, where the provider keeps it every six hours."},
 	}
 }
 

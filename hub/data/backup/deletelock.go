@@ -1,6 +1,7 @@
 package backup
 
 import (
+	"fmt"
 	"time"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
@@ -20,12 +21,13 @@ func (w *work) underLock() steps.Result {
 	}
 	ahead, known := w.options.Skew(w.backup.Status.Account)
 	left := end.Sub(w.now.Add(min(ahead, 0)))
+	kept := fmt.Sprintf(`locked: its data is deleted after %s. To keep it: kubectl patch backup %s -n %s --type merge -p '{"spec":{"deletion":"Retain"}}'`,
+		end.Format(time.RFC3339), w.backup.Name, w.backup.Namespace)
 	switch {
 	case !known:
-		return steps.RetryAfter(steps.Refused, v1.ReasonInUse, "locked until %s; the clock of the provider is not known", end.Format(time.RFC3339))
+		return steps.RetryAfter(steps.Refused, v1.ReasonInUse, "%s, and the clock of the provider is not known", kept)
 	case left > 0:
-		return steps.RetryAfter(min(left, lockRecheck), v1.ReasonInUse, "locked: its data is deleted after %s. To keep it: "+
-			`kubectl patch backup %s -n %s --type merge -p '{"spec":{"deletion":"Retain"}}'`, end.Format(time.RFC3339), w.backup.Name, w.backup.Namespace)
+		return steps.RetryAfter(min(left, lockRecheck), v1.ReasonInUse, "%s", kept)
 	}
 	return steps.Result{}
 }

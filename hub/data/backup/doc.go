@@ -14,7 +14,7 @@
 //	             not in the bucket
 //	Failed       a snapshot or the dump itself failed for good, or time is up: a backup of several
 //	             volumes is good whole or not at all
-//	Deleting     a Restore is waited for; with spec.deletion: Delete, the data goes, and then the object
+//	Deleting     a Restore is waited for; with spec.deletion: Delete, the lock ends, the data goes, and then the object
 //
 // Each request to a cloud is recorded in the status before it is sent (cloud.Intent), so that a
 // hub that dies in between, or a second one, neither repeats nor forgets it.
@@ -39,6 +39,8 @@
 //     the cloud once an hour (audit.go). It never fails a Backup: what is there again is good again.
 //     From the same lists, it counts on the CloudAccount what no Backup names (orphans.go), and deletes
 //     nothing of that.
+//   - A Backup whose data is locked waits as an object (deletelock.go): everybody sees it, and no mark in the cloud
+//     has to be written, found and swept. Its namespace waits, too.
 //   - A pass that requests snapshots, or the Job that sends a dump, writes the status at most
 //     twice: the intent before, the response after. All other passes write at most once.
 //   - A snapshot or copy that fails is deleted and requested again under another name, three times in

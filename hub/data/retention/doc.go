@@ -16,7 +16,7 @@
 //   - Prune errs on the side of keeping. One entry that cannot be trusted (a snapshot
 //     time in the future, a duplicate name) blocks all deletions until a user resolves
 //     it, and the result reports which. The newest successful backup of each method is
-//     never deleted. The number of backups to keep counts in each wanted place on its own, so
+//     never deleted, but for one that expires after the end. The number of backups to keep counts in each wanted place on its own, so
 //     that backups that are missing in a place let none go that is there.
 //   - One result deletes the longest expired backups first. If it went by age alone, a failed
 //     backup could displace a successful one from a later result.

@@ -71,7 +71,7 @@ func TestPruneHoldsForRandomHoards(t *testing.T) {
 		deleted += len(result.Delete)
 		for name, check := range map[string]func(*rand.Rand, Result) string{
 			"deterministic": w.deterministic, "complete": w.complete, "bounded": w.bounded,
-			"untouchable": w.untouchable, "newest": w.newest, "earned": w.earned, "monotone": w.monotone,
+			"untouchable": w.untouchable, "newest": w.newest, "newest failed": w.newestFailed, "earned": w.earned, "monotone": w.monotone,
 			"settled": w.settled,
 		} {
 			if problem := check(r, result); problem != "" {
@@ -176,6 +176,12 @@ func (h hoard) newest(_ *rand.Rand, r Result) string {
 			}
 		}
 	}
+	return ""
+}
+
+// newestFailed checks that the newest failed one stays, as long as backups are made.
+func (h hoard) newestFailed(_ *rand.Rand, r Result) string {
+	gone := h.deleted(r)
 	failed := func(b Backup) bool { return b.State == StateFailed }
 	if slices.ContainsFunc(gone, failed) && !h.policy.Ended {
 		all := slices.DeleteFunc(slices.Clone(h.catalog.Backups), func(b Backup) bool { return !failed(b) })

@@ -17,8 +17,8 @@
 // # Trade-offs
 //
 // Advance runs all steps from the first on every pass, so that a step looks again at what it
-// completed before: what is recorded says where the object stands, and decides nothing, because it
-// could contradict what the member and the cloud hold. Of an object that a build without the record
+// completed before, because the record could contradict what the member and the cloud hold. A step that is
+// Once, such as one behind which there is no way back, is not run again when it is complete. Of an object that a build without the record
 // began, the times are those of the first pass with it. The answer of a member's API server is left out of messages, because it may
 // quote a Job with a signed URL: users see the class of the error only.
 package steps
