@@ -226,7 +226,6 @@ func (r RenderingRequest) nameOthers(d *RenderingDecision) {
 	}
 	slices.Sort(others)
 	const what = "with an agent that renders another version"
-	if !strings.Contains(d.Status.Message, what) { // The message of before stays while nothing can be decided.
-		d.Status.Message = withNames(d.Status.Message, what, others)
-	}
+	message, _, _ := strings.Cut(d.Status.Message, what) // That of before stays while nothing can be decided.
+	d.Status.Message = withNames(strings.TrimSuffix(message, "; "), what, others)
 }
