@@ -192,6 +192,41 @@ func TestDeletedWithTheRestoredVolume(t *testing.T) {
 	}
 }
 
+// TestDeletedWithNothingToWaitFor checks that a Restore that is deleted ends where nothing could start empty any more: the former
+// volumes are bound, or there is no application.
+func TestDeletedWithNothingToWaitFor(t *testing.T) {
+	t.Parallel()
+	returned := func(r *v1.Restore) {
+		returning(r)
+		r.Status.Steps[len(r.Status.Steps)-1].EndTime = v1.Seconds(time.Unix(1600, 0))
+	}
+	for name, tt := range map[string]struct {
+		change  func(*v1.Restore)
+		appGone bool
+		there   []client.Object
+		ends    bool
+	}{
+		"put back, and the database is not ready":       {returned, false, []client.Object{kept("old", ""), claimOn("old")}, true},
+		"all volumes are gone":                          {func(*v1.Restore) {}, false, nil, false},
+		"and so is the application":                     {func(*v1.Restore) {}, true, nil, true},
+		"being put back, and all volumes are gone":      {returning, false, nil, false},
+		"and the application of what is being put back": {returning, true, nil, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := retiredIn(t, changes(tt.change, deleted), tt.there...)
+			if tt.appGone {
+				if err := r.member.Delete(t.Context(), &v1.EcommerceApp{ObjectMeta: metav1.ObjectMeta{Namespace: "prod", Name: "shop"}}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if left := r.pass(t, 3); (left == nil) != tt.ends {
+				t.Errorf("it has ended: %t, %+v", left == nil, left)
+			}
+		})
+	}
+}
+
 // TestDeletedWithoutVolumes checks that a database is released when a Restore is deleted that has replaced nothing, and whose
 // volume is gone, and that it is not taken for one with the data of the backup. One that has replaced a volume waits for a user.
 func TestDeletedWithoutVolumes(t *testing.T) {

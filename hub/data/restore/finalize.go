@@ -68,6 +68,16 @@ func (w *work) undo(ctx context.Context) (steps.Result, error) {
 	if w.isDump() {
 		return w.cancelLoad(ctx), nil
 	}
+	result, err := w.seeThrough(ctx)
+	// Without the application no database could start empty: nothing waits for volumes that are gone.
+	if err != nil || result.Stops() && (result.Reason != v1.ReasonVolumeChanged || w.targetFacts.copy != nil) {
+		return result, err
+	}
+	return steps.Unwind(ctx, w.steps(), w.restore.Status.Steps)
+}
+
+// seeThrough has the database get claims again, with the volumes that it had or the restored ones: it must not start without.
+func (w *work) seeThrough(ctx context.Context) (steps.Result, error) {
 	if w.restore.PutsBack() {
 		// Until the database is stopped for it, one whose former volumes are gone gets the restored ones.
 		if result, err := w.endPutBack(ctx); result.Reason != v1.ReasonVolumeChanged || steps.Begun(w.restore.Status.Steps, v1.RestoreStepHalt) {
@@ -75,12 +85,9 @@ func (w *work) undo(ctx context.Context) (steps.Result, error) {
 		}
 	}
 	if w.replaced() && !w.bound() && !w.ended() {
-		// The database must not start without its claim: this is seen through.
-		if result, err := w.endBind(ctx); result.Stops() || err != nil {
-			return result, err
-		}
+		return w.endBind(ctx)
 	}
-	return steps.Unwind(ctx, w.steps(), w.restore.Status.Steps)
+	return steps.Result{}, nil
 }
 
 // endPutBack puts the replaced volumes back. A database that is stopped for it, and whose former volumes are gone, gets the
@@ -88,6 +95,9 @@ func (w *work) undo(ctx context.Context) (steps.Result, error) {
 func (w *work) endPutBack(ctx context.Context) (steps.Result, error) {
 	recorded := &w.restore.Status.Steps
 	if !steps.Begun(*recorded, stepRebind) {
+		if steps.Complete(*recorded, stepReturn) {
+			return steps.Result{}, nil // Whether the database is ready on them, nothing waits for.
+		}
 		if result := w.paused(); result.Stops() {
 			return result, nil
 		}
@@ -97,10 +107,7 @@ func (w *work) endPutBack(ctx context.Context) (steps.Result, error) {
 		}
 	}
 	rebind := steps.Step{Name: stepRebind, Run: inMember(w.rebindVolumes), NoWayBack: true, Once: true}
-	if result, err := steps.Advance(ctx, []steps.Step{rebind}, recorded, w.now); result.Stops() || err != nil {
-		return result, err
-	}
-	return steps.Unwind(ctx, w.steps(), *recorded)
+	return steps.Advance(ctx, []steps.Step{rebind}, recorded, w.now)
 }
 
 // endBind runs the steps up to Bind. Where nothing was replaced and a restored volume is gone, no claim is left to wait for.

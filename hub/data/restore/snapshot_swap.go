@@ -2,6 +2,7 @@ package restore
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -160,9 +161,12 @@ func (w *work) bindClaims(ctx context.Context) steps.Result {
 	return waiting
 }
 
+// errVolumeGone means that there is no PersistentVolume of a name any more.
+var errVolumeGone = errors.New("the volume is gone")
+
 // notBound returns the result for an error of bind. A volume that is gone does not come back.
 func (w *work) notBound(err error) steps.Result {
-	if !apierrors.IsNotFound(err) {
+	if !errors.Is(err, errVolumeGone) {
 		return w.memberError(err)
 	}
 	then := ""
@@ -177,7 +181,9 @@ func (w *work) notBound(err error) steps.Result {
 // Without the volume nothing is deleted.
 func (w *work) bind(ctx context.Context, v *v1.RestoredVolume) (bool, error) {
 	pv := &corev1.PersistentVolume{}
-	if err := w.reader().Get(ctx, client.ObjectKey{Name: v.PersistentVolume}, pv); err != nil {
+	if err := w.reader().Get(ctx, client.ObjectKey{Name: v.PersistentVolume}, pv); apierrors.IsNotFound(err) {
+		return false, fmt.Errorf("finding the PersistentVolume %s: %w", v.PersistentVolume, errVolumeGone)
+	} else if err != nil {
 		return false, fmt.Errorf("getting the PersistentVolume %s: %w", v.PersistentVolume, err)
 	}
 	switch live := w.targetFacts.claims[v.Claim]; {
@@ -250,7 +256,11 @@ func (w *work) makeClaim(ctx context.Context, v *v1.RestoredVolume, pv *corev1.P
 			corev1.ResourceStorage: pv.Spec.Capacity[corev1.ResourceStorage],
 		}},
 	}
-	if err := w.writer().Create(ctx, claim, client.FieldOwner(v1.HubFieldManager)); err != nil && !apierrors.IsAlreadyExists(err) {
+	err := w.writer().Create(ctx, claim, client.FieldOwner(v1.HubFieldManager))
+	if apierrors.IsNotFound(err) {
+		err = w.makeNamespace(ctx) // It was deleted meanwhile; the next pass makes the claim.
+	}
+	if err != nil && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("creating the claim %s: %w", claim.Name, err)
 	}
 	return nil
