@@ -53,6 +53,7 @@ const (
 	TagOf            = "shopfleet-of"             // Number of snapshots of the backup, in decimal.
 	TagLevel         = "shopfleet-level"          // Consistency of the backup.
 	TagPosition      = "shopfleet-position"       // Position of the database before the first request.
+	TagDeleteLock    = "shopfleet-delete-lock"    // Days that the data stays after the deletion of the backup, in decimal.
 )
 
 // With returns a copy of the tags with others added.

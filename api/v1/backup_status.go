@@ -97,8 +97,16 @@ type BackupStatus struct {
 
 	// deleteLockDays is for how many days after the deletion of the Backup its data stays:
 	// spec.database.backup.deleteLockDays of the application when the Backup began.
+	// 0 to 365.
 	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=365
 	DeleteLockDays int32 `json:"deleteLockDays,omitempty"`
+
+	// expired is true if retention has decided to delete the Backup: no lock keeps what is older than the
+	// recorded retention, or has failed.
+	// +optional
+	Expired bool `json:"expired,omitempty"`
 
 	// account is the name of the CloudAccount that owns the snapshots or the bucket of the
 	// dump. At most 63 characters.

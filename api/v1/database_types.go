@@ -131,8 +131,7 @@ func (d *Database) StorageQuantity() (resource.Quantity, error) {
 // +kubebuilder:validation:XValidation:rule="!has(self.copyToRegions) || !has(self.method) || self.method != 'Dump'",fieldPath=".copyToRegions",reason="FieldValueForbidden",message="copyToRegions must be absent when method is Dump: dumps go to the one bucket of their account"
 // +kubebuilder:validation:XValidation:rule="!has(self.enabled) || !self.enabled || has(self.schedule)",fieldPath=".schedule",reason="FieldValueRequired",message="schedule must be set when backup is enabled"
 type BackupPolicy struct {
-	// enabled turns backups on. The default is false: schedule has no effect, and existing
-	// backups are kept.
+	// enabled turns backups on. The default is false: existing backups are kept.
 	// +optional
 	Enabled bool `json:"enabled,omitempty"`
 
@@ -156,8 +155,8 @@ type BackupPolicy struct {
 
 	// copyToRegions lists regions of the same provider that each snapshot is copied to. Where
 	// snapshots have no region, as on Google Cloud, the first one that is not the cluster's
-	// own is their storage location, and they can be restored in any region. While a region
-	// lacks the newest backup, BackupReady is not True. At most 8, of 1 to 63 characters.
+	// own is their storage location, and they can be restored in any region. At most 8,
+	// of 1 to 63 characters.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=8
@@ -167,8 +166,7 @@ type BackupPolicy struct {
 	CopyToRegions []string `json:"copyToRegions,omitempty"`
 
 	// maxRPO is the maximum age of the newest completed backup before the condition
-	// BackupReady becomes False, in hours, minutes and seconds, for example 26h. 1m to
-	// 87600h; the default is 1.5 times the interval of schedule.
+	// BackupReady becomes False, for example 26h. 1m to 87600h; the default is 1.5 times the interval of schedule.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
@@ -179,13 +177,12 @@ type BackupPolicy struct {
 	// +optional
 	Verify VerifyPolicy `json:"verify,omitempty,omitzero"`
 
-	// retention defines how long backups are kept. The newest one is kept as long as the application is.
+	// retention defines how long backups are kept.
 	// +optional
 	Retention Retention `json:"retention,omitempty,omitzero"`
 
-	// deleteLockDays is how long the data of a Backup with spec.deletion: Delete stays in the cloud after the Backup
-	// was deleted, unless it was expired by the retention of its time. It counts for Backups made since. 0 to 365;
-	// the default is 0.
+	// deleteLockDays is how many days the data of a Backup that is deleted with spec.deletion: Delete stays in the
+	// cloud, unless it has expired. 0 to 365; the default is 0.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=365
@@ -195,10 +192,9 @@ type BackupPolicy struct {
 // VerifyPolicy defines when backups are verified.
 type VerifyPolicy struct {
 	// schedule is a cron expression, in the same form and time zone as that of backups. At
-	// each of its times the newest completed backup of each cluster is restored into the
-	// namespace shopfleet-verify, from its copy where a member is in the region of the copy,
-	// all of its data is read, and everything created for it is deleted. In mode Agent dumps
-	// are skipped. At most 128 characters. Absent: backups are not verified.
+	// each of its times all data of the newest completed backup of each cluster is read in the
+	// namespace shopfleet-verify, from its copy where a member is in the region of the copy. In
+	// mode Agent dumps are skipped. At most 128 characters. Absent: backups are not verified.
 	// +optional
 	Schedule CronSchedule `json:"schedule,omitempty"`
 }

@@ -163,10 +163,9 @@ type EcommerceAppSpec struct {
 // Deletion defines how an application is deleted.
 type Deletion struct {
 	// unreachableTimeout is the time after which a deletion no longer waits for a cluster
-	// that does not respond, in hours, minutes and seconds, for example 24h. It is counted
-	// from the deletion, the last response of the cluster or the time at which the hub
-	// noticed the loss, whichever is last. The copy that stays behind is recorded on the
-	// hub, and deleted when the cluster returns.
+	// that does not respond, for example 24h. It is counted from the deletion, the last
+	// response of the cluster or the time at which the hub noticed the loss, whichever is last.
+	// The copy that stays behind is recorded on the hub, and deleted when the cluster returns.
 	// 0s to 87600h; the default, 0s, waits for ever.
 	// +optional
 	// +kubebuilder:validation:Type=string
@@ -175,14 +174,13 @@ type Deletion struct {
 	UnreachableTimeout *metav1.Duration `json:"unreachableTimeout,omitempty"`
 
 	// volumes is Delete if the volume claims of the database's pods are deleted with the application, in
-	// every cluster that it is in then; whether the volumes go with them is up to their reclaim policy. An
-	// application that leaves a cluster keeps its claims there, for it may return, and so does each cluster
-	// that it has left before. Dumps and credentials stay. Retain, the default, deletes none.
+	// every cluster that it is in then; their reclaim policy decides about the volumes. An
+	// application that leaves a cluster keeps its claims there. Dumps and credentials stay. The default is Retain.
 	// +optional
 	Volumes DeletionPolicy `json:"volumes,omitempty"`
 
-	// backups is Delete if no Backup is kept for good once the application is gone: retention deletes each, with
-	// its data, when it is older than keepDays. Retain, the default, keeps the newest until a user deletes them.
+	// backups is Delete if retention also deletes the newest Backups when the application is gone and they are
+	// older than keepDays. The default is Retain.
 	// +optional
 	Backups DeletionPolicy `json:"backups,omitempty"`
 }

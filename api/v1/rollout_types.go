@@ -73,8 +73,8 @@ type Rollout struct {
 	// +kubebuilder:validation:Maximum=500
 	MaxConcurrentClusters int32 `json:"maxConcurrentClusters,omitempty"`
 
-	// soak is how long a cluster must be observed healthy with a new revision before others follow, in
-	// hours, minutes and seconds. 0s to 168h; the default is 1m.
+	// soak is how long a cluster must be observed healthy with a new revision before others follow.
+	// 0s to 168h; the default is 1m.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
@@ -82,7 +82,7 @@ type Rollout struct {
 	Soak *metav1.Duration `json:"soak,omitempty"`
 
 	// progressDeadline is how long a cluster may take to become healthy with a new revision while the hub
-	// observes it, in hours, minutes and seconds. 1s to 168h; the default is 10m.
+	// observes it. 1s to 168h; the default is 10m.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
@@ -116,7 +116,7 @@ type RolloutWindow struct {
 	// +required
 	Schedule CronSchedule `json:"schedule"`
 
-	// duration is how long it lasts, in hours, minutes and seconds. 1m to 168h.
+	// duration is how long it lasts, for example 4h. 1m to 168h.
 	// +required
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32

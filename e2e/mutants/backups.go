@@ -166,7 +166,7 @@ func ofKeeping() []Mutant {
 		},
 		{
 			"lock-ended-by-annotation", "an annotation ends the lock of a deletion",
-			"hub/data/backup/deletelock.go", "b.Annotations[v1.PrunedAnnotation] != \"\" &&\n		deleted.After", "b.Annotations[v1.PrunedAnnotation] != \"\" ||\n		deleted.After",
+			"hub/data/backup/deletelock.go", "b.Status.Expired && r", "(b.Status.Expired || b.Annotations[v1.PrunedAnnotation] != \"\") && r",
 			"hub/data/backup", "TestLockEnd",
 		},
 		{

@@ -68,7 +68,7 @@ func TestFleet(t *testing.T) {
 		"a stalled restore": {FleetFacts{Restores: []v1.Restore{stalledRestore("a", v1.ReasonCloudUnavailable)}},
 			[]string{"Stalled True CloudUnavailable"}, "kubectl shopfleet restore undo a -n shops"},
 		"a stalled undo": {FleetFacts{Restores: []v1.Restore{stalledRestore("a", v1.ReasonVolumeChanged, v1.RestoreStepHalt)}},
-			[]string{"Stalled True VolumeChanged"}, "Create another Restore, or back up again."},
+			[]string{"Stalled True VolumeChanged"}, "If the Restore is Stalled: put back what it has replaced, or delete it, as the message says."},
 		"an account":  {FleetFacts{Accounts: []v1.CloudAccount{account}}, []string{"Ready False Unauthorized"}, "kubectl shopfleet explain Unauthorized"},
 		"not allowed": {FleetFacts{Unreadable: map[string]error{CheckBackups: forbidden}}, nil, ""},
 	} {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/data/retention"
 	"github.com/shopfleet/shopfleet/hub/data/steps"
@@ -33,16 +35,33 @@ func (w *work) underLock() steps.Result {
 }
 
 // lockEnd returns when the data of a Backup that is being deleted may be deleted at the earliest, in UTC; zero means at
-// once. What retention deletes has no lock, if it is older than the retention that was recorded with it: an edit of the
-// application or of the Backup's annotations ends no lock.
+// once. What retention has decided to delete has no lock, if it failed or is older than the retention that was recorded with
+// it: neither an edit of keepDays nor an annotation ends a lock.
 func lockEnd(b *v1.Backup) time.Time {
 	taken, deleted := b.Status.SnapshotTime, b.DeletionTimestamp
-	if b.Status.DeleteLockDays <= 0 || taken == nil || deleted == nil {
+	if b.Status.DeleteLockDays <= 0 || taken == nil || deleted == nil || isLost(b) {
 		return time.Time{}
 	}
-	if r := b.Status.Retention; r != nil && b.Annotations[v1.PrunedAnnotation] != "" &&
-		deleted.After(taken.AddDate(0, 0, retention.PolicyOf(*r).KeepDays)) {
-		return time.Time{}
+	if r := b.Status.Retention; b.Status.Expired && r != nil {
+		expired := taken.AddDate(0, 0, retention.PolicyOf(*r).KeepDays)
+		if deleted.After(expired) || readyOf(b).Status == metav1.ConditionFalse {
+			return time.Time{}
+		}
 	}
 	return deleted.UTC().AddDate(0, 0, int(b.Status.DeleteLockDays))
+}
+
+// isLost reports whether the cloud has nothing of a Backup.
+func isLost(b *v1.Backup) bool {
+	if d := b.Status.Dump; d != nil && d.Object != nil {
+		return false
+	}
+	for _, s := range b.Status.Snapshots {
+		for _, c := range append([]v1.CloudSnapshot{s.CloudSnapshot}, s.Copies...) {
+			if c.State != v1.SnapshotMissing {
+				return false
+			}
+		}
+	}
+	return true
 }

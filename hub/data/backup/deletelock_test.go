@@ -22,12 +22,18 @@ func lockedBackup(t *testing.T, deleted string) *v1.Backup {
 	b := &v1.Backup{ObjectMeta: metav1.ObjectMeta{Namespace: "shops", Name: "b", DeletionTimestamp: &metav1.Time{Time: at}}}
 	b.Status.SnapshotTime = &metav1.Time{Time: time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)}
 	b.Status.Retention, b.Status.DeleteLockDays = &v1.Retention{KeepDays: new(int32(10))}, 7
+	b.Status.Snapshots = []v1.VolumeSnapshot{{CloudSnapshot: v1.CloudSnapshot{State: v1.SnapshotMissing}, Copies: []v1.CloudSnapshot{{ID: "snap-1"}}}}
 	return b
 }
 
 func TestLockEnd(t *testing.T) {
 	t.Parallel()
-	pruned := func(b *v1.Backup) { b.Annotations = map[string]string{v1.PrunedAnnotation: "true"} }
+	expired := func(b *v1.Backup) { b.Status.Expired = true }
+	failed := func(b *v1.Backup) {
+		expired(b)
+		b.Status.Conditions = []metav1.Condition{{Type: v1.ConditionReady, Status: metav1.ConditionFalse}}
+	}
+	asIf := func(b *v1.Backup) { b.Annotations = map[string]string{v1.PrunedAnnotation: "true"} }
 	for name, tt := range map[string]struct {
 		deleted string
 		change  func(*v1.Backup)
@@ -36,9 +42,13 @@ func TestLockEnd(t *testing.T) {
 		"deleted by a user":          {"2026-03-05T12:00:00Z", nil, "2026-03-12T12:00:00Z"},
 		"an old one, by a user":      {"2026-06-05T12:00:00Z", nil, "2026-06-12T12:00:00Z"},
 		"in another time zone":       {"2026-03-05T14:00:00+02:00", nil, "2026-03-12T12:00:00Z"},
-		"by retention":               {"2026-03-11T00:00:01Z", pruned, ""},
-		"as if by retention, early":  {"2026-03-11T00:00:00Z", pruned, "2026-03-18T00:00:00Z"},
-		"by retention, not recorded": {"2026-06-05T12:00:00Z", func(b *v1.Backup) { pruned(b); b.Status.Retention = nil }, "2026-06-12T12:00:00Z"},
+		"by retention":               {"2026-03-11T00:00:01Z", expired, ""},
+		"as if by retention":         {"2026-06-05T12:00:00Z", asIf, "2026-06-12T12:00:00Z"},
+		"by retention, too early":    {"2026-03-11T00:00:00Z", expired, "2026-03-18T00:00:00Z"},
+		"a failed one, by retention": {"2026-03-09T00:00:00Z", failed, ""},
+		"by retention, not recorded": {"2026-06-05T12:00:00Z", func(b *v1.Backup) { expired(b); b.Status.Retention = nil }, "2026-06-12T12:00:00Z"},
+		"lost in the cloud":          {"2026-03-05T12:00:00Z", func(b *v1.Backup) { b.Status.Snapshots[0].Copies = nil }, ""},
+		"a dump":                     {"2026-03-05T12:00:00Z", func(b *v1.Backup) { b.Status.Snapshots, b.Status.Dump = nil, &v1.DumpFile{Object: &v1.DumpObject{}} }, "2026-03-12T12:00:00Z"},
 		"no lock":                    {"2026-03-05T12:00:00Z", func(b *v1.Backup) { b.Status.DeleteLockDays = 0 }, ""},
 		"nothing was backed up":      {"2026-03-05T12:00:00Z", func(b *v1.Backup) { b.Status.SnapshotTime = nil }, ""},
 		"not deleted":                {"2026-03-05T12:00:00Z", func(b *v1.Backup) { b.DeletionTimestamp = nil }, ""},

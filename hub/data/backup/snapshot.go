@@ -315,6 +315,9 @@ func (w *work) tags(s *v1.VolumeSnapshot) cloud.Tags {
 	if b.Status.Consistency != "" {
 		tags[cloud.TagLevel] = string(b.Status.Consistency)
 	}
+	if b.Status.DeleteLockDays > 0 {
+		tags[cloud.TagDeleteLock] = strconv.Itoa(int(b.Status.DeleteLockDays))
+	}
 	if b.Status.Position != "" {
 		tags[cloud.TagPosition] = b.Status.Position
 	}

@@ -91,6 +91,9 @@ func (f found) backup(snapshots []cloud.Snapshot) v1.Backup {
 	if scheduledTime, err := time.Parse(time.RFC3339, tags[cloud.TagScheduledTime]); err == nil {
 		b.Spec.ScheduledTime = &metav1.Time{Time: scheduledTime}
 	}
+	if days, err := strconv.ParseInt(tags[cloud.TagDeleteLock], 10, 32); err == nil && days > 0 && days <= 365 {
+		b.Status.DeleteLockDays = int32(days)
+	}
 	for _, s := range snapshots {
 		add(&b.Status, s)
 	}

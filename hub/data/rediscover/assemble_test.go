@@ -22,7 +22,7 @@ func snapshot(change func(*cloud.Snapshot)) cloud.Snapshot {
 			cloud.TagHub: "hub", cloud.TagApp: "uid", cloud.TagNamespace: "shops", cloud.TagAppName: "shop",
 			cloud.TagCluster: "eu-1", cloud.TagBackup: "shop-1", cloud.TagClaim: "data-0", cloud.TagVolume: "vol-1",
 			cloud.TagScheduledTime: "2026-03-01T02:00:00Z", cloud.TagEngine: "postgresql", cloud.TagVersion: "13.4",
-			cloud.TagOf: "1", cloud.TagLevel: "Application", cloud.TagPosition: "7412345678901234567 1 0/16B3748",
+			cloud.TagOf: "1", cloud.TagLevel: "Application", cloud.TagPosition: "7412345678901234567 1 0/16B3748", cloud.TagDeleteLock: "7",
 		},
 	}
 	if change != nil {
@@ -64,6 +64,7 @@ func TestABackupIsFoundWhole(t *testing.T) {
 			Phase: v1.BackupCompleted, Message: "Rediscovered in the cloud", HubUID: "hub", AppUID: "uid", Account: "prod",
 			Provider: v1.ProviderAWS, Region: "eu-west-1", Engine: v1.EnginePostgreSQL, Version: "13.4", Size: "10Gi",
 			Consistency:    v1.ConsistencyApplication,
+			DeleteLockDays: 7,
 			Position:       "7412345678901234567 1 0/16B3748",
 			SnapshotTime:   &metav1.Time{Time: noon().Add(-10 * time.Hour)},
 			CompletionTime: &metav1.Time{Time: noon()},

@@ -193,13 +193,45 @@ func TestAfterTheEnd(t *testing.T) {
 			hub := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithIndex(&v1.Backup{}, backupsByApp, func(o client.Object) []string {
 				return []string{o.(*v1.Backup).Spec.AppRef.Name}
 			}).Build()
-			checkAfterEnd(t, hub, map[bool]int{true: 0, false: 1}[name == "gone"])
+			checkAfterEnd(t, hub, map[bool]int{true: 0, false: 1}[name == "gone"], first, fourth)
 		})
 	}
 }
 
+// TestExpiredIsRecorded checks that what retention deletes says so in its status, where its data has a lock, and that what is to be
+// kept after all does not.
+func TestExpiredIsRecorded(t *testing.T) {
+	t.Parallel()
+	scheme := runtime.NewScheme()
+	if err := v1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	in := ended()
+	var objects []client.Object
+	for i := range in.backups {
+		b := &in.backups[i]
+		b.Finalizers, b.Status.DeleteLockDays = []string{v1.BackupFinalizer}, 7
+		objects = append(objects, b)
+	}
+	in.backups[2].Status.DeleteLockDays = 0
+	in.backups[3].Annotations, in.backups[3].Status.Expired = map[string]string{v1.PrunedAnnotation: "true"}, true
+	hub := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithStatusSubresource(&v1.Backup{}).WithIndex(&v1.Backup{}, backupsByApp, func(o client.Object) []string {
+		return []string{o.(*v1.Backup).Spec.AppRef.Name}
+	}).Build()
+	checkAfterEnd(t, hub, 0, first, second, third, fourth)
+	for i, want := range []struct{ deleted, expired bool }{{}, {true, true}, {true, false}, {}} {
+		b := &v1.Backup{}
+		if err := hub.Get(t.Context(), client.ObjectKeyFromObject(&in.backups[i]), b); err != nil {
+			t.Fatal(err)
+		}
+		if deleted := !b.DeletionTimestamp.IsZero(); deleted != want.deleted || b.Status.Expired != want.expired {
+			t.Errorf("%s: deleted %t, expired %t, want %+v", b.Name, deleted, b.Status.Expired, want)
+		}
+	}
+}
+
 // checkAfterEnd runs one pass and checks which Backups are left, and what is reported.
-func checkAfterEnd(t *testing.T, hub client.Client, reports int) {
+func checkAfterEnd(t *testing.T, hub client.Client, reports int, stay ...string) {
 	t.Helper()
 	clock := testclock.NewFakeClock(at("2026-06-01T03:00:00Z"))
 	metrics, err := NewMetrics(prometheus.NewRegistry(), clock)
@@ -233,7 +265,7 @@ func checkAfterEnd(t *testing.T, hub client.Client, reports int) {
 		left = append(left, list.Items[i].Name)
 	}
 	slices.Sort(left)
-	if diff := cmp.Diff([]string{"shop-eu-1-20260301-0200", "shop-eu-1-20260304-0200"}, left); diff != "" {
+	if diff := cmp.Diff(stay, left); diff != "" {
 		t.Errorf("left (-want +got):\n%s", diff)
 	}
 }

@@ -214,7 +214,11 @@ func (r *Reconciler) act(ctx context.Context, app *v1.EcommerceApp, in input, de
 		}
 	}
 	for _, b := range decision.Keep {
-		if err := r.setDeletion(ctx, b.DeepCopy(), v1.DeletionRetain); client.IgnoreNotFound(err) != nil {
+		b = b.DeepCopy()
+		if err := r.setExpired(ctx, b, false); client.IgnoreNotFound(err) != nil {
+			return err
+		}
+		if err := r.setDeletion(ctx, b, v1.DeletionRetain); client.IgnoreNotFound(err) != nil {
 			return err
 		}
 	}
@@ -250,6 +254,9 @@ func (r *Reconciler) deleteBackup(ctx context.Context, b *v1.Backup, why string)
 		return nil
 	}
 	b = b.DeepCopy()
+	if err := r.setExpired(ctx, b, true); err != nil {
+		return err
+	}
 	if b.Spec.Deletion != v1.DeletionDelete {
 		if err := r.setDeletion(ctx, b, v1.DeletionDelete); err != nil {
 			return err
@@ -260,6 +267,20 @@ func (r *Reconciler) deleteBackup(ctx context.Context, b *v1.Backup, why string)
 		return fmt.Errorf("deleting backup %q: %w", b.Name, err)
 	}
 	ctrl.LoggerFrom(ctx).Info("Deleted expired backup", "backup", b.Name, "reason", why)
+	return nil
+}
+
+// setExpired records what retention decides about a Backup whose data has a lock, unless the Backup was changed. A user who may
+// write to Backups, but not to their statuses, cannot.
+func (r *Reconciler) setExpired(ctx context.Context, b *v1.Backup, expired bool) error {
+	if b.Status.Expired == expired || expired && b.Status.DeleteLockDays == 0 {
+		return nil
+	}
+	before := b.DeepCopy()
+	b.Status.Expired = expired
+	if err := r.client.Status().Patch(ctx, b, retry.MergeFromLocked(before), client.FieldOwner(v1.HubFieldManager)); err != nil {
+		return fmt.Errorf("recording whether backup %q has expired: %w", b.Name, err)
+	}
 	return nil
 }
 
