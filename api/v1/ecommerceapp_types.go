@@ -173,8 +173,8 @@ type Deletion struct {
 	// +kubebuilder:validation:XValidation:rule="self != '' && self.matches('^([0-9]{1,6}h)?([0-9]{1,7}m)?([0-9]{1,9}s)?$') && duration(self) <= duration('87600h')",message="unreachableTimeout must be a duration of at most 87600h, for example 24h"
 	UnreachableTimeout *metav1.Duration `json:"unreachableTimeout,omitempty"`
 
-	// volumes is Delete if the volume claims of the database's pods are deleted with the application, in
-	// every cluster that it is in then; their reclaim policy decides about the volumes. An
+	// volumes is Delete if the claims of the database's pods are deleted with the application, in
+	// every cluster that it is in then; their reclaim policy decides about volumes. An
 	// application that leaves a cluster keeps its claims there. Dumps and credentials stay. The default is Retain.
 	// +optional
 	Volumes DeletionPolicy `json:"volumes,omitempty"`
