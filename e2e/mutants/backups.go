@@ -161,13 +161,13 @@ func ofKeeping() []Mutant {
 		},
 		{
 			"lock-ended-by-the-hub", "a clock of the hub that is ahead ends the lock of a deletion",
-			"hub/data/backup/deletelock.go", "w.now.Add(min(ahead, 0))", "w.now.Add(0 * ahead)",
-			"hub/data/backup", "TestUnderLock",
+			backup + "/deletelock.go", "w.now.Add(min(ahead, 0))", "w.now.Add(0 * ahead)",
+			backup, "TestUnderLock",
 		},
 		{
 			"lock-ended-by-annotation", "an annotation ends the lock of a deletion",
-			"hub/data/backup/deletelock.go", "b.Status.Expired && r", "(b.Status.Expired || b.Annotations[v1.PrunedAnnotation] != \"\") && r",
-			"hub/data/backup", "TestLockEnd",
+			backup + "/deletelock.go", "b.Status.Expired && r", "(b.Status.Expired || b.Annotations[v1.PrunedAnnotation] != \"\") && r",
+			backup, "TestLockEnd",
 		},
 		{
 			"lost-status-ends", "an application whose status was lost has left its clusters",
