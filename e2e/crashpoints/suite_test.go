@@ -31,8 +31,8 @@ const (
 	longestWait = 3 * time.Second
 	quiet       = time.Second
 	// progressPeriod is shorter than by default, because workloads end with progress, which has to come within quiet
-	// also when many are executed at the same time.
-	progressPeriod = 150 * time.Millisecond
+	// also when many, which have six periods, are executed at the same time.
+	progressPeriod = 100 * time.Millisecond
 )
 
 // suite is a fleet with a hub that is killed again and again.

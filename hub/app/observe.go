@@ -26,6 +26,8 @@ type observation struct {
 	stored *state.Decision
 	// isNew is true if no status has recorded clusters of the application, and none was lost.
 	isNew bool
+	// isAwaited is true if orders are handed over when the status is stored.
+	isAwaited bool
 	// recovering is true while a lost inventory is being recovered. There is no input then.
 	recovering bool
 	// until is when placement and rollout are to be decided again; zero if nothing but an event changes

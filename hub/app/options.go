@@ -51,7 +51,8 @@ type Options struct {
 	Fleet Fleet
 	// SafeMode means that every member is paused, connected or not.
 	SafeMode bool
-	// ProgressPeriod is the minimum time between writes of mere progress. The default is 5 s.
+	// ProgressPeriod is the minimum time between writes of mere progress, while few applications make
+	// progress (retry.Progress). The default is 5 s.
 	ProgressPeriod time.Duration
 	// Residue records what deleted applications leave behind in members. Without one, a
 	// deletion waits for each member for ever.

@@ -20,6 +20,7 @@ import (
 	"github.com/shopfleet/shopfleet/hub/app/revisions"
 	"github.com/shopfleet/shopfleet/hub/app/state"
 	"github.com/shopfleet/shopfleet/spoke/runtime/apierror"
+	"github.com/shopfleet/shopfleet/spoke/runtime/retry"
 )
 
 // partial is a hub whose API server takes statuses, and denies what it is told to.
@@ -84,7 +85,7 @@ func TestPartsFail(t *testing.T) {
 			known := state.New(clock)
 			r := &Reconciler{
 				client: hub, reader: hub, state: known, dispatcher: copies.New(hub, copies.Options{State: known}), clock: clock, recorder: events.NewFakeRecorder(10),
-				revisions: revisions.New(hub, hub, known), progressPeriod: progressPeriod,
+				revisions: revisions.New(hub, hub, known), progress: retry.NewProgress(progressPeriod),
 			}
 			app := &v1.EcommerceApp{
 				ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "shop", UID: "u", Generation: 1, Finalizers: []string{v1.HubFinalizer}},
@@ -133,7 +134,7 @@ func TestPartsFailWithProgress(t *testing.T) {
 	known := state.New(clock)
 	r := &Reconciler{
 		client: hub, reader: hub, state: known, dispatcher: copies.New(hub, copies.Options{State: known}), clock: clock, recorder: events.NewFakeRecorder(10),
-		revisions: revisions.New(hub, hub, known), progressPeriod: progressPeriod,
+		revisions: revisions.New(hub, hub, known), progress: retry.NewProgress(progressPeriod),
 	}
 	app := &v1.EcommerceApp{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "shop", UID: "u", Generation: 1, Finalizers: []string{v1.HubFinalizer}},

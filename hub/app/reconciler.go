@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -40,8 +39,8 @@ type Reconciler struct {
 	rendering string
 	// safeMode is Options.SafeMode.
 	safeMode bool
-	// progressPeriod is Options.ProgressPeriod.
-	progressPeriod time.Duration
+	// progress paces the writes of mere progress.
+	progress *retry.Progress
 }
 
 // Reconcile updates the status of one application.
@@ -127,8 +126,9 @@ func (r *Reconciler) carryOut(ctx context.Context, app *v1.EcommerceApp, in *obs
 	if isStored {
 		r.dispatcher.HandOver(decision)
 	}
+	in.isAwaited = isDecided && !isStored
 	version := app.ResourceVersion
-	result, err := r.writeStatus(ctx, app, in.Input, next)
+	result, err := r.writeStatus(ctx, app, in, next)
 	if err == nil && app.ResourceVersion != version && isDecided && !isStored {
 		r.dispatcher.HandOver(decision)
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/shopfleet/shopfleet/hub/app/aggregate"
 	"github.com/shopfleet/shopfleet/hub/app/copies"
 	"github.com/shopfleet/shopfleet/hub/app/state"
+	"github.com/shopfleet/shopfleet/spoke/runtime/retry"
 )
 
 // strict is an API server that refuses statuses with a message in an entry.
@@ -52,7 +53,7 @@ func TestRefused(t *testing.T) {
 	t.Parallel()
 	hub, recorder, clock := &strict{}, events.NewFakeRecorder(10), clocktesting.NewFakeClock(time.Unix(1000, 0))
 	known := state.New(clock)
-	r := &Reconciler{client: hub, state: known, dispatcher: copies.New(nil, copies.Options{State: known}), clock: clock, recorder: recorder, progressPeriod: progressPeriod}
+	r := &Reconciler{client: hub, state: known, dispatcher: copies.New(nil, copies.Options{State: known}), clock: clock, recorder: recorder, progress: retry.NewProgress(progressPeriod)}
 	app := &v1.EcommerceApp{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "shop", Generation: 1}}
 	problem := &aggregate.Failure{Reason: v1.ReasonForbidden, Message: "what a member says"}
 	report := func(failure *aggregate.Failure) v1.EcommerceAppStatus {
@@ -60,7 +61,7 @@ func TestRefused(t *testing.T) {
 			Generation: 1, Chosen: []string{"eu-1", "us-1"}, Previous: *app.Status.DeepCopy(), Now: metav1.NewTime(clock.Now()),
 			Clusters: []aggregate.Cluster{{Name: "eu-1", Copy: running()}, {Name: "us-1", Copy: running(), Failure: failure}},
 		}
-		if _, err := r.writeStatus(t.Context(), app, in, aggregate.Compute(in)); err != nil {
+		if _, err := r.writeStatus(t.Context(), app, &observation{Input: in}, aggregate.Compute(in)); err != nil {
 			t.Fatal(err)
 		}
 		return app.Status

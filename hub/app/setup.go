@@ -19,6 +19,7 @@ import (
 	"github.com/shopfleet/shopfleet/hub/app/copies"
 	"github.com/shopfleet/shopfleet/hub/app/state"
 	runtimecontroller "github.com/shopfleet/shopfleet/spoke/runtime/controller"
+	"github.com/shopfleet/shopfleet/spoke/runtime/retry"
 )
 
 // controllerName is the name of the controller in logs and metrics.
@@ -70,9 +71,8 @@ func (c *Controller) Setup(mgr mcmanager.Manager) error {
 		recorder:   c.options.Recorder,
 		waits:      c.options.Waits,
 		rendering:  c.options.Rendering,
-
-		progressPeriod: c.options.ProgressPeriod,
-		safeMode:       c.options.SafeMode,
+		safeMode:   c.options.SafeMode,
+		progress:   retry.NewProgress(c.options.ProgressPeriod),
 	}
 	c.reconciler = r
 	err := builder.ControllerManagedBy(local).

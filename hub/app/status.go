@@ -25,14 +25,14 @@ import (
 // statusPeriod is the time in which the status of an application is written once.
 const statusPeriod = time.Second
 
-// writeStatus writes the status if it changed: at once, but once in a statusPeriod, and in a longer one if it is mere
-// progress.
-func (r *Reconciler) writeStatus(ctx context.Context, app *v1.EcommerceApp, in aggregate.Input, next v1.EcommerceAppStatus) (reconcile.Result, error) {
+// writeStatus writes the status if it changed: at once, but once in a statusPeriod, and mere progress as retry.Progress
+// says.
+func (r *Reconciler) writeStatus(ctx context.Context, app *v1.EcommerceApp, in *observation, next v1.EcommerceAppStatus) (reconcile.Result, error) {
 	last := app.Status
 	if equality.Semantic.DeepEqual(last, next) {
 		return reconcile.Result{}, nil
 	}
-	if rest := r.delay(app, next); rest > 0 {
+	if rest := r.delay(app, next, in.isAwaited); rest > 0 {
 		return reconcile.Result{RequeueAfter: rest}, nil
 	}
 	before := app.DeepCopy()
@@ -40,8 +40,9 @@ func (r *Reconciler) writeStatus(ctx context.Context, app *v1.EcommerceApp, in a
 	if apierrors.IsInvalid(err) {
 		in.StatusRejection = statusRejection(err, &next)
 		log.FromContext(ctx).Error(err, "The API server refuses a status, which is written without what members report")
-		if next = aggregate.Compute(in); equality.Semantic.DeepEqual(last, next) {
+		if next = aggregate.Compute(in.Input); equality.Semantic.DeepEqual(last, next) {
 			app.Status = last
+			r.state.StatusWritten(keyOf(app)) // What is rejected is sent as rarely.
 			return reconcile.Result{}, nil
 		}
 		err = r.patchStatus(ctx, before, app, next)
@@ -55,7 +56,7 @@ func (r *Reconciler) writeStatus(ctx context.Context, app *v1.EcommerceApp, in a
 	}
 	r.state.StatusWritten(keyOf(app))
 	r.state.Written(app, before.ResourceVersion)
-	r.recordEvents(app, in, last)
+	r.recordEvents(app, in.Input, last)
 	return reconcile.Result{}, nil
 }
 
@@ -81,16 +82,23 @@ func statusRejection(err error, status *v1.EcommerceAppStatus) string {
 	return aggregate.StatusRejection(status, fields, cause)
 }
 
-// delay returns how long a change of status waits for others that are written with it, the first status for the copies.
-func (r *Reconciler) delay(app *v1.EcommerceApp, next v1.EcommerceAppStatus) time.Duration {
-	last := app.Status
+// delay returns how long a change of status waits for others that are written with it, the first status for the copies. It is
+// awaited if orders are handed over when it is stored.
+func (r *Reconciler) delay(app *v1.EcommerceApp, next v1.EcommerceAppStatus, awaited bool) time.Duration {
+	last, written, now := app.Status, r.state.LastStatus(keyOf(app)), r.clock.Now()
 	switch {
 	case revokesDeletion(last, next):
 		return 0
 	case last.LastUpdated != nil && !aggregate.Urgent(last, next):
-		return r.state.UntilStatus(keyOf(app), last.LastUpdated.Time, r.progressPeriod)
+		if written.IsZero() {
+			written = last.LastUpdated.Time
+		}
+		if awaited {
+			return r.progress.UntilAwaited(now, written)
+		}
+		return r.progress.Until(now, written)
 	default:
-		return max(r.state.UntilResults(app, statusPeriod), r.state.UntilStatus(keyOf(app), time.Time{}, statusPeriod))
+		return max(r.state.UntilResults(app, statusPeriod), retry.UntilNext(now, written, statusPeriod))
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/app/aggregate"
 	"github.com/shopfleet/shopfleet/hub/app/state"
+	"github.com/shopfleet/shopfleet/spoke/runtime/retry"
 )
 
 // TestDelay checks that a status that takes a deletion back is stored at once, as a queue has the order to delete the
@@ -33,13 +34,58 @@ func TestDelay(t *testing.T) {
 		"a deletion begins":          {of(v1.PhaseRunning), of(v1.PhaseDeleting), false},
 		"nothing is deleted":         {of(v1.PhaseCreating), of(v1.PhaseRunning), false},
 	} {
-		r := &Reconciler{clock: c, state: state.New(c), progressPeriod: progressPeriod}
+		r := &Reconciler{clock: c, state: state.New(c), progress: retry.NewProgress(progressPeriod)}
 		app := shop(1)
 		app.Status = tt.last
 		r.state.StatusWritten(keyOf(app))
-		if rest := r.delay(app, tt.next); (rest == 0) != tt.atOnce {
+		if rest := r.delay(app, tt.next, false); (rest == 0) != tt.atOnce {
 			t.Errorf("%s: waits for %s", name, rest)
 		}
+	}
+}
+
+// TestProgressAfterRestart checks that a process that has written no status counts the last one of an earlier process.
+func TestProgressAfterRestart(t *testing.T) {
+	t.Parallel()
+	c := clocktesting.NewFakePassiveClock(time.Unix(1000, 0))
+	r := &Reconciler{clock: c, state: state.New(c), progress: retry.NewProgress(progressPeriod)}
+	app := shop(1)
+	for _, tt := range []struct {
+		ago, want time.Duration
+	}{{2 * time.Second, 3 * time.Second}, {time.Minute, 0}, {-time.Hour, 0}} {
+		app.Status.LastUpdated = new(metav1.NewTime(c.Now().Add(-tt.ago)))
+		next := app.Status
+		next.Ready = "1/2"
+		if rest := r.delay(app, next, false); rest != tt.want {
+			t.Errorf("%s after the last status it waits for %s, want %s", tt.ago, rest, tt.want)
+		}
+	}
+}
+
+// TestProgressOfMany checks that the statuses of many applications wait for each other, but one whose orders are
+// handed over when it is stored waits for its own only.
+func TestProgressOfMany(t *testing.T) {
+	t.Parallel()
+	c := clocktesting.NewFakePassiveClock(time.Unix(1000, 0))
+	r := &Reconciler{clock: c, state: state.New(c), progress: retry.NewProgress(progressPeriod)}
+	app := shop(1)
+	app.Status.LastUpdated = new(metav1.NewTime(c.Now().Add(-2 * progressPeriod)))
+	next := app.Status
+	next.Ready = "1/2"
+	for range 5 {
+		if rest := r.delay(app, next, false); rest != 0 {
+			t.Errorf("one of five waits for %s", rest)
+		}
+	}
+	if rest := r.delay(app, next, false); rest != 4*progressPeriod {
+		t.Errorf("the sixth waits for %s", rest)
+	}
+	if rest := r.delay(app, next, true); rest != 0 {
+		t.Errorf("orders wait for %s", rest)
+	}
+	c.SetTime(c.Now().Add(-progressPeriod - time.Second)) // The last status was written four seconds ago.
+	if rest := r.delay(app, next, true); rest != time.Second {
+		t.Errorf("orders wait for %s after a status", rest)
 	}
 }
 

@@ -27,6 +27,7 @@ import (
 	"github.com/shopfleet/shopfleet/hub/app/copies"
 	"github.com/shopfleet/shopfleet/hub/app/revisions"
 	"github.com/shopfleet/shopfleet/hub/app/state"
+	"github.com/shopfleet/shopfleet/spoke/runtime/retry"
 )
 
 // TestWrites runs the reconciler with a real API server.
@@ -60,7 +61,7 @@ func TestWrites(t *testing.T) {
 			known := state.New(clock)
 			w := &writer{clock: clock, Reconciler: &Reconciler{
 				client: c, reader: c, state: known, dispatcher: copies.New(c, copies.Options{State: known}), clock: clock, recorder: events.NewFakeRecorder(100),
-				revisions: revisions.New(c, c, known), progressPeriod: progressPeriod,
+				revisions: revisions.New(c, c, known), progress: retry.NewProgress(progressPeriod),
 			}}
 			app := &v1.EcommerceApp{
 				ObjectMeta: metav1.ObjectMeta{Namespace: "default", GenerateName: "shop-"},
@@ -118,7 +119,7 @@ func testProgress(t *testing.T, w *writer) {
 	report := func(phase v1.Phase, replicas int32) reconcile.Result {
 		t.Helper()
 		before := app.ResourceVersion
-		result, err := w.writeStatus(t.Context(), app, aggregate.Input{}, w.status(phase, replicas))
+		result, err := w.writeStatus(t.Context(), app, &observation{}, w.status(phase, replicas))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -197,7 +198,7 @@ func testPace(t *testing.T, w *writer) {
 	report := func(next v1.EcommerceAppStatus) (written bool, rest time.Duration) {
 		t.Helper()
 		before := app.ResourceVersion
-		result, err := w.writeStatus(t.Context(), app, aggregate.Input{}, next)
+		result, err := w.writeStatus(t.Context(), app, &observation{}, next)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -223,7 +224,7 @@ func testStatusLock(t *testing.T, w *writer) {
 	t.Helper()
 	app := w.stored(t)
 	w.change(t)
-	if _, err := w.writeStatus(t.Context(), app, aggregate.Input{}, w.status(v1.PhaseRunning, 1)); !apierrors.IsConflict(err) {
+	if _, err := w.writeStatus(t.Context(), app, &observation{}, w.status(v1.PhaseRunning, 1)); !apierrors.IsConflict(err) {
 		t.Errorf("writing the status of an older version: %v, want a conflict", err)
 	}
 	if got := w.stored(t).Status.Phase; got == v1.PhaseRunning {

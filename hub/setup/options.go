@@ -53,7 +53,7 @@ type Options struct {
 	// others.
 	Templates *spoke.Templates
 	// ProgressPeriod is the minimum time between writes of mere progress to the status of an
-	// application. Timeouts bound the requests to members;
+	// application, while few make progress. Timeouts bound the requests to members;
 	// Timeouts.Watch also bounds the silence of the hub's own watches. They are no flags either;
 	// zero values have defaults.
 	ProgressPeriod time.Duration

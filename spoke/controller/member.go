@@ -13,6 +13,7 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/controller/reconciler"
 	"github.com/shopfleet/shopfleet/spoke/render"
 	"github.com/shopfleet/shopfleet/spoke/runtime/podexec"
+	"github.com/shopfleet/shopfleet/spoke/runtime/retry"
 )
 
 // member is an engaged cluster.
@@ -42,6 +43,7 @@ func newMember(ctx context.Context, name string, cl cluster.Cluster, o Options) 
 		},
 		Applier:  newApplier(cl, o, false),
 		Recorder: recorder,
+		Progress: retry.NewProgress(retry.ProgressPeriod),
 		Facts:    func() render.Cluster { return optional.facts(o.Facts(name)) },
 		Children: func(extra []client.Object) []reconciler.Child { return childrenIn(cl, extra, optional) },
 	}}

@@ -32,6 +32,7 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/controller/reconciler"
 	"github.com/shopfleet/shopfleet/spoke/render"
 	"github.com/shopfleet/shopfleet/spoke/runtime/podexec"
+	"github.com/shopfleet/shopfleet/spoke/runtime/retry"
 )
 
 const (
@@ -241,6 +242,7 @@ func (w *writer) member(t *testing.T) *reconciler.Member {
 		},
 		Applier:  apply.New(apply.Options{Client: c, Reader: c, FieldManager: v1.SpokeFieldManager, Random: rand.Reader, Clock: w.clock}),
 		Facts:    func() render.Cluster { return render.Cluster{} },
+		Progress: retry.NewProgress(retry.ProgressPeriod),
 		Children: func([]client.Object) []reconciler.Child { return all },
 	}
 }

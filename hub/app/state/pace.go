@@ -7,7 +7,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/spoke/runtime/retry"
 )
 
 // StatusWritten records that the status of an application was written.
@@ -17,16 +16,11 @@ func (s *State) StatusWritten(key types.NamespacedName) {
 	s.of(key).statusAt = s.clock.Now()
 }
 
-// UntilStatus returns how long the status of an application waits so that it is written once in a period; 0 if it is
-// written now. The time stored is that of the last write by an earlier process.
-func (s *State) UntilStatus(key types.NamespacedName, stored time.Time, period time.Duration) time.Duration {
+// LastStatus returns when the status of an application was written last; zero if this process has not.
+func (s *State) LastStatus(key types.NamespacedName) time.Time {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	last := s.about(key).statusAt
-	if last.IsZero() {
-		last = stored
-	}
-	return retry.UntilNext(s.clock.Now(), last, period)
+	return s.about(key).statusAt
 }
 
 // Ahead returns the Decision about an application whose clusters are recorded in its metadata and not in its status yet;

@@ -307,24 +307,23 @@ func TestFanOut(t *testing.T) {
 	}
 }
 
-// TestPace checks that a status is written at once, and then once in a period.
-func TestPace(t *testing.T) {
+// TestLastStatus checks that an application that is forgotten, or another one, has no time of its last status.
+func TestLastStatus(t *testing.T) {
 	t.Parallel()
 	c := clocktesting.NewFakePassiveClock(time.Unix(1000, 0))
 	s := New(c)
-	expect := func(what string, stored time.Time, want time.Duration) {
-		t.Helper()
-		if got := s.UntilStatus(key(), stored, 5*time.Second); got != want {
-			t.Errorf("%s: waits for %s, want %s", what, got, want)
-		}
-	}
-	expect("the first", time.Time{}, 0)
-	expect("after an earlier process", time.Unix(998, 0), 3*time.Second)
-	expect("of a clock that is ahead", time.Unix(2000, 0), 0)
 	s.StatusWritten(key())
-	expect("at once after another", time.Unix(900, 0), 5*time.Second)
-	c.SetTime(c.Now().Add(5 * time.Second))
-	expect("later", time.Unix(900, 0), 0)
+	c.SetTime(time.Unix(1005, 0))
+	if got := s.LastStatus(key()); !got.Equal(time.Unix(1000, 0)) {
+		t.Errorf("the last status was written at %s", got)
+	}
+	if got := s.LastStatus(types.NamespacedName{Name: "another"}); !got.IsZero() {
+		t.Errorf("the last status of another one was written at %s", got)
+	}
+	s.Forget(key())
+	if got := s.LastStatus(key()); !got.IsZero() {
+		t.Errorf("forgotten, and written at %s", got)
+	}
 }
 
 // TestUntilResults checks that the first status of an application waits for the members that are connected, and no

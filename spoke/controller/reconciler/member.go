@@ -31,6 +31,8 @@ type Member struct {
 	APIReader client.Reader
 	Applier   *apply.Applier
 	Recorder  events.EventRecorder
+	// Progress paces the writes of mere progress to statuses.
+	Progress *retry.Progress
 	// Exec runs a command in a container.
 	Exec func(context.Context, podexec.Container, podexec.Command) (string, error)
 	// Facts returns the current facts about the cluster.

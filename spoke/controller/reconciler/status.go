@@ -20,7 +20,7 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/runtime/retry"
 )
 
-// writeStatus writes the status if it changed, but mere progress once in a retry.ProgressPeriod.
+// writeStatus writes the status if it changed, but mere progress as retry.Progress says.
 func (r *reconciler[T]) writeStatus(ctx context.Context, p *pass[T]) {
 	before := r.copyOf(p.object)
 	now := metav1.NewTime(r.member.Settings.Clock.Now().UTC().Truncate(time.Second))
@@ -58,7 +58,7 @@ func (r *reconciler[T]) writeStatus(ctx context.Context, p *pass[T]) {
 	if equality.Semantic.DeepEqual(before, p.object) {
 		return
 	}
-	if due := r.delay(before, p.object, now); due > 0 {
+	if due := r.delay(before, p.object, r.member.Settings.Clock.Now()); due > 0 {
 		p.statusDue = due
 		return
 	}
@@ -130,12 +130,12 @@ func countClaims[T client.Object](p *pass[T]) (claims, bound int) {
 }
 
 // delay returns how long a new status waits that only reports progress since a recent write; 0 if it is written now.
-func (r *reconciler[T]) delay(before, after T, now metav1.Time) time.Duration {
+func (r *reconciler[T]) delay(before, after T, now time.Time) time.Duration {
 	last := *r.kind.Status(before).LastUpdated
 	if last == nil || !r.isMinor(before, after) {
 		return 0
 	}
-	return retry.UntilNext(now.Time, last.Time, retry.ProgressPeriod)
+	return r.member.Progress.Until(now, last.Time)
 }
 
 // isMinor reports whether only numbers, messages, the reason for not being ready and the parts that

@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/spoke/runtime/retry"
 )
 
 // TestDelay changes a status some time after it was written.
@@ -35,13 +36,19 @@ func TestDelay(t *testing.T) {
 					s := &app.Status
 					return Status{Phase: &s.Phase, Message: &s.Message, ObservedGeneration: &s.ObservedGeneration, LastUpdated: &s.LastUpdated, Conditions: &s.Conditions, StartedServer: &s.StartedServer}
 				},
-			}, &Member{})
+			}, &Member{Progress: retry.NewProgress(retry.ProgressPeriod)})
 			last := metav1.NewTime(time.Unix(1000, 0))
 			before := &v1.EcommerceApp{Status: v1.EcommerceAppStatus{Phase: v1.PhaseCreating, LastUpdated: &last}}
 			after := before.DeepCopy()
 			tt.change(&after.Status)
-			if got := r.delay(before, after, metav1.NewTime(last.Add(tt.after))); got != tt.want {
+			if got := r.delay(before, after, last.Add(tt.after)); got != tt.want {
 				t.Errorf("it is written in %s, want %s", got, tt.want)
+			}
+			for range 5 { // Others use up what is written in a period.
+				r.member.Progress.Until(last.Add(tt.after), last.Add(tt.after-10*time.Second))
+			}
+			if got := r.delay(before, after, last.Add(tt.after)); tt.want > 0 && got != 30*time.Second-tt.after {
+				t.Errorf("with many others it is written in %s", got)
 			}
 		})
 	}
