@@ -14,7 +14,7 @@ import (
 func (c *Controller) SetBackups(app client.ObjectKey, next aggregate.BackupSummary) (last aggregate.BackupSummary, known bool) {
 	before := c.state.ReplaceBackups(app, next)
 	if before == nil || !equality.Semantic.DeepEqual(*before, next) {
-		c.backups.Add(reconcile.Request{NamespacedName: app})
+		c.queue.Add(reconcile.Request{NamespacedName: app})
 	}
 	if before == nil {
 		return aggregate.BackupSummary{}, false

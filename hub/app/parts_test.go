@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -12,14 +13,17 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/util/workqueue"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/app/copies"
 	"github.com/shopfleet/shopfleet/hub/app/revisions"
 	"github.com/shopfleet/shopfleet/hub/app/state"
 	"github.com/shopfleet/shopfleet/spoke/runtime/apierror"
+	runtimecontroller "github.com/shopfleet/shopfleet/spoke/runtime/controller"
 	"github.com/shopfleet/shopfleet/spoke/runtime/retry"
 )
 
@@ -124,8 +128,16 @@ func (p *partial) checkStalled(t *testing.T, conditions []metav1.Condition, reas
 	}
 }
 
-// TestPartsFailWithProgress checks that an error that is retried later and later does not delay a status that waits
-// for others.
+// duePasses records the delays of requests that are added.
+type duePasses struct {
+	workqueue.TypedRateLimitingInterface[reconcile.Request]
+	due []time.Duration
+}
+
+func (d *duePasses) AddAfter(_ reconcile.Request, delay time.Duration) { d.due = append(d.due, delay) }
+
+// TestPartsFailWithProgress checks that an error that is retried later and later does not delay a pass that is due: here
+// that of a status that waits for others.
 func TestPartsFailWithProgress(t *testing.T) {
 	t.Parallel()
 	clock := clocktesting.NewFakeClock(time.Unix(1000, 0))
@@ -134,7 +146,11 @@ func TestPartsFailWithProgress(t *testing.T) {
 	known := state.New(clock)
 	r := &Reconciler{
 		client: hub, reader: hub, state: known, dispatcher: copies.New(hub, copies.Options{State: known}), clock: clock, recorder: events.NewFakeRecorder(10),
-		revisions: revisions.New(hub, hub, known), progress: retry.NewProgress(progressPeriod),
+		revisions: revisions.New(hub, hub, known), progress: retry.NewProgress(progressPeriod), queue: &runtimecontroller.Queue{},
+	}
+	passes := &duePasses{}
+	if err := r.queue.Source().Start(t.Context(), passes); err != nil {
+		t.Fatal(err)
 	}
 	app := &v1.EcommerceApp{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "shop", UID: "u", Generation: 1, Finalizers: []string{v1.HubFinalizer}},
@@ -144,11 +160,14 @@ func TestPartsFailWithProgress(t *testing.T) {
 	if _, err := r.reconcile(t.Context(), app); err == nil || len(hub.written) != 1 {
 		t.Fatalf("%d statuses are written: %v", len(hub.written), err)
 	}
+	if len(passes.due) > 0 {
+		t.Errorf("passes are due after %v", passes.due)
+	}
 	// The message alone changes.
 	hub.existing = &appsv1.ControllerRevision{ObjectMeta: metav1.ObjectMeta{Name: "shop-revision-1"}}
 	result, err := r.reconcile(t.Context(), app)
-	if err != nil || result.RequeueAfter <= 0 || result.RequeueAfter > progressPeriod || len(hub.written) != 1 {
-		t.Errorf("tried again after %s, %v; %d statuses", result.RequeueAfter, err, len(hub.written))
+	if err == nil || result.RequeueAfter != 0 || !slices.Equal(passes.due, []time.Duration{progressPeriod}) || len(hub.written) != 1 {
+		t.Errorf("after %v, in %s, passes are due after %v; %d statuses", err, result.RequeueAfter, passes.due, len(hub.written))
 	}
 	clock.Step(progressPeriod)
 	if _, err := r.reconcile(t.Context(), app); err == nil || len(hub.written) != 2 {

@@ -12,7 +12,6 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
@@ -21,6 +20,7 @@ import (
 	"github.com/shopfleet/shopfleet/hub/app/revisions"
 	"github.com/shopfleet/shopfleet/hub/app/state"
 	"github.com/shopfleet/shopfleet/spoke/runtime/apierror"
+	runtimecontroller "github.com/shopfleet/shopfleet/spoke/runtime/controller"
 	"github.com/shopfleet/shopfleet/spoke/runtime/retry"
 )
 
@@ -39,6 +39,8 @@ type Reconciler struct {
 	rendering string
 	// safeMode is Options.SafeMode.
 	safeMode bool
+	// queue takes the passes that are due after one that failed.
+	queue *runtimecontroller.Queue
 	// progress paces the writes of mere progress.
 	progress *retry.Progress
 }
@@ -107,12 +109,17 @@ func (r *Reconciler) reconcile(ctx context.Context, app *v1.EcommerceApp) (recon
 	}
 	failed = errors.Join(failed, err)
 	result, err := r.carryOut(ctx, app, &in, next)
-	failed = leaveToStatus(ctx, failed, err == nil && result.RequeueAfter > 0)
 	if err != nil {
-		return result, errors.Join(failed, err)
+		return reconcile.Result{}, errors.Join(failed, err)
 	}
 	result.RequeueAfter = retry.Sooner(result.RequeueAfter, wait)
-	return result, errors.Join(failed, r.removeHandled(ctx, app, &in))
+	failed = errors.Join(failed, r.removeHandled(ctx, app, &in))
+	if failed != nil && result.RequeueAfter > 0 {
+		// The queue retries an error after longer and longer waits, which must not delay the pass that is due.
+		r.queue.AddAfter(result.RequeueAfter, runtimecontroller.RequestFor(app))
+		return reconcile.Result{}, failed
+	}
+	return result, failed
 }
 
 // carryOut hands the Decision over and writes the status. What the stored objects do not say yet is handed over after
@@ -154,16 +161,6 @@ func (r *Reconciler) writeMetadata(ctx context.Context, before, app *v1.Ecommerc
 		next = aggregate.Compute(in.Input)
 	}
 	return next, err
-}
-
-// leaveToStatus logs an error, and returns none, if a pass that writes the status is due soon: the queue would retry an
-// error after longer and longer waits, and delay that pass.
-func leaveToStatus(ctx context.Context, failed error, soon bool) error {
-	if failed != nil && soon {
-		log.FromContext(ctx).Error(failed, "A part of the decision failed, and is tried again when the status is written")
-		return nil
-	}
-	return failed
 }
 
 // isConflict reports whether an error is a conflict, after which the next pass reads the object again.

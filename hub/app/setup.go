@@ -31,8 +31,8 @@ type Controller struct {
 	options    Options
 	dispatcher *copies.Dispatcher
 	state      *state.State
-	// backups are the applications whose backups have changed.
-	backups runtimecontroller.Queue
+	// queue takes the applications whose backups have changed, and what the reconciler says.
+	queue runtimecontroller.Queue
 	// reconciler is nil until Setup, and is not replaced.
 	reconciler *Reconciler
 }
@@ -72,6 +72,7 @@ func (c *Controller) Setup(mgr mcmanager.Manager) error {
 		waits:      c.options.Waits,
 		rendering:  c.options.Rendering,
 		safeMode:   c.options.SafeMode,
+		queue:      &c.queue,
 		progress:   retry.NewProgress(c.options.ProgressPeriod),
 	}
 	c.reconciler = r
@@ -85,7 +86,7 @@ func (c *Controller) Setup(mgr mcmanager.Manager) error {
 		Watches(&corev1.ConfigMap{}, c.onResidue()).
 		Watches(&v1.MemberCluster{}, c.onMember()).
 		WatchesRawSource(c.dispatcher.News()).
-		WatchesRawSource(c.backups.Source()).
+		WatchesRawSource(c.queue.Source()).
 		Complete(r)
 	if err != nil {
 		return fmt.Errorf("adding the application controller: %w", err)
