@@ -115,9 +115,10 @@ func appService() []Entry {
 			"kubectl get secrets,configmaps -n NAMESPACE   # in the member, or on the hub for Propagated",
 			"Create what the message names in the namespace of the application in the member, or create it on the hub and list it in spec.propagate: see [Propagate](README.md#propagate). A member is asked again within seven minutes, and at once by kubectl shopfleet rollout reconcile APP -n NAMESPACE." +
 				"\nFor the condition Propagated, create it on the hub, or remove it from spec.propagate. It is read again within two minutes."},
-		{v1.ReasonNotSupported, "The spec has fields that have no effect: those that only a hub carries out, as snapshots, storage profiles and placement, in an application without a hub, or the description of a managed database in a MySQLCluster.",
-			"kubectl describe ecommerceapp APP -n NAMESPACE   # in the cluster, or mysqlcluster",
-			"Remove the fields that the message names, or create the application on a hub.\nFor backups without a hub, set spec.database.backup.method to Dump."},
+		{v1.ReasonNotSupported, "The spec has fields that have no effect: those that only a hub carries out, as snapshots, storage profiles and placement, in an application without a hub, or the description of a managed database in a MySQLCluster. " +
+			"On a Restore: a hub of an older version began it, and nothing was replaced.",
+			"kubectl describe ecommerceapp APP -n NAMESPACE   # in the cluster, or mysqlcluster, restore",
+			"Remove the fields that the message names, or create the application on a hub.\nFor backups without a hub, set spec.database.backup.method to Dump.\nCreate another Restore."},
 	}
 }
 

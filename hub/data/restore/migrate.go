@@ -44,7 +44,7 @@ func migrate(r *v1.Restore, now time.Time) steps.Result {
 			said = append(said, fmt.Sprintf("the volume %s was made in the cloud and is not needed", v.Volume))
 		}
 	}
-	return steps.Fail(v1.ReasonRetrying, "%s", strings.Join(said, "; "))
+	return steps.Fail(v1.ReasonNotSupported, "%s", strings.Join(said, "; "))
 }
 
 // recordOf returns the record of steps that are complete.
