@@ -174,3 +174,33 @@ func TestPartsFailWithProgress(t *testing.T) {
 		t.Errorf("%d statuses are written: %v", len(hub.written), err)
 	}
 }
+
+// TestPartFailsBeforeTimeout checks the same for the pass in which the deletion no longer waits for a lost cluster, while what
+// it leaves behind in another one cannot be recorded.
+func TestPartFailsBeforeTimeout(t *testing.T) {
+	t.Parallel()
+	const timeout, rest = 10 * time.Minute, 7 * time.Minute
+	clock, hub := clocktesting.NewFakeClock(time.Unix(100000, 0)), &partial{}
+	hub.members = []v1.MemberCluster{member("due", metav1.ConditionFalse, v1.ReasonProbeFailed), member("waits", metav1.ConditionFalse, v1.ReasonProbeFailed)}
+	hub.members[1].Status.LastObservedTime = new(metav1.NewTime(clock.Now().Add(rest - timeout)))
+	known, passes := state.New(clock), &duePasses{}
+	r := &Reconciler{
+		client: hub, reader: hub, state: known, dispatcher: copies.New(hub, copies.Options{State: known}), clock: clock, recorder: events.NewFakeRecorder(10),
+		revisions: revisions.New(hub, hub, known), progress: retry.NewProgress(progressPeriod), queue: &runtimecontroller.Queue{},
+	}
+	if err := r.queue.Source().Start(t.Context(), passes); err != nil {
+		t.Fatal(err)
+	}
+	app := &v1.EcommerceApp{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "ns", Name: "shop", UID: "u", Generation: 1, Finalizers: []string{v1.HubFinalizer},
+			DeletionTimestamp: new(metav1.NewTime(clock.Now().Add(-time.Hour))),
+		},
+		Spec: v1.EcommerceAppSpec{Image: "shop:v1", Deletion: v1.Deletion{UnreachableTimeout: &metav1.Duration{Duration: timeout}}},
+	}
+	app.Status.Clusters, app.Status.ObservedGeneration = []v1.ClusterStatus{{Name: "due"}, {Name: "waits"}}, 1
+	result, err := r.reconcile(t.Context(), app)
+	if err == nil || result.RequeueAfter != 0 || !slices.Equal(passes.due, []time.Duration{rest}) {
+		t.Errorf("error %v, again after %s; passes are due after %v, want %s", err, result.RequeueAfter, passes.due, rest)
+	}
+}
