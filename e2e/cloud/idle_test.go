@@ -18,8 +18,8 @@ const (
 	// again by then.
 	quietPeriod = 7 * time.Second
 	// settling is how long nothing must have been written before quietPeriod begins, so
-	// that what earlier subtests caused does not count, mere progress, which waits for 5 s here,
-	// included; settlings is how often that is tried.
+	// that what earlier subtests caused does not count, mere progress included, which waits for
+	// 5 s while few shops make it; settlings is how often that is tried.
 	settling  = 7 * time.Second
 	settlings = 48
 )

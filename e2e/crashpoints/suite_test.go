@@ -30,8 +30,8 @@ const (
 	// adds; quiet is how long nothing is written in the end after a workload has converged.
 	longestWait = 3 * time.Second
 	quiet       = time.Second
-	// progressPeriod is shorter than by default, because workloads end with progress, which has to come within quiet
-	// also when many, which have six periods, are executed at the same time.
+	// progressPeriod is shorter than by default, because workloads end with progress, which must be written within quiet.
+	// While many are executed at the same time it may wait for six periods.
 	progressPeriod = 100 * time.Millisecond
 )
 

@@ -95,7 +95,8 @@ func (m Marks) By(t testing.TB, c *fleet.Cluster, account string) audit.Log {
 
 // MarkSettled returns a mark behind the last write of the product's accounts in a namespace. A change may end with
 // events, which are sent in the background, and with mere progress, which statuses in members and on the hub report 5 s
-// after they were written last, while few objects make progress. It gives up after a minute: what is still written then is for the caller's check to report.
+// after they were written last, while few objects make progress. It gives up after a minute: what is still written then is
+// for the caller's check to report.
 func MarkSettled(t testing.TB, f *fleet.Fleet, namespace string, accounts ...string) Marks {
 	t.Helper()
 	const quiet, longest, step = 10 * time.Second, time.Minute, 500 * time.Millisecond

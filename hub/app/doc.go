@@ -34,7 +34,8 @@
 //     again by a later one.
 //   - The status has one writer: the backup scheduler hands its part over.
 //   - A status is written at once, and then at most once in a second; mere progress
-//     (aggregate.Urgent) every five, or every thirty while many make it. Until the write is in the cache it is not computed again.
+//     (see aggregate.Urgent) every five, or every thirty while many applications make progress. Until the
+//     write is in the cache it is not computed again.
 //   - A member whose agent is silent is written to, but its entries are stale and Unknown.
 //   - The entry of a cluster that left the fleet is removed, and its workloads keep running.
 //   - A deletion that no longer waits for a member records the copy there (package recovery) before its entry goes.

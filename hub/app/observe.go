@@ -26,7 +26,7 @@ type observation struct {
 	stored *state.Decision
 	// isNew is true if no status has recorded clusters of the application, and none was lost.
 	isNew bool
-	// isAwaited is true if orders are handed over when the status is stored.
+	// isAwaited is true if orders can only be handed over after the status was written.
 	isAwaited bool
 	// recovering is true while a lost inventory is being recovered. There is no input then.
 	recovering bool

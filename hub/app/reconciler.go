@@ -39,7 +39,7 @@ type Reconciler struct {
 	rendering string
 	// safeMode is Options.SafeMode.
 	safeMode bool
-	// queue takes the passes that are due after one that failed.
+	// queue enqueues an application for the time at which its next pass is due, if a part of the present one failed.
 	queue *runtimecontroller.Queue
 	// progress paces the writes of mere progress.
 	progress *retry.Progress

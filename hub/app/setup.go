@@ -31,7 +31,7 @@ type Controller struct {
 	options    Options
 	dispatcher *copies.Dispatcher
 	state      *state.State
-	// queue takes the applications whose backups have changed, and what the reconciler says.
+	// queue enqueues applications whose backups have changed, and those that the reconciler enqueues for later.
 	queue runtimecontroller.Queue
 	// reconciler is nil until Setup, and is not replaced.
 	reconciler *Reconciler

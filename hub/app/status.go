@@ -83,7 +83,7 @@ func statusRejection(err error, status *v1.EcommerceAppStatus) string {
 }
 
 // delay returns how long a change of status waits for others that are written with it, the first status for the copies. It is
-// awaited if orders are handed over when it is stored.
+// awaited if orders can only be handed over after it was written.
 func (r *Reconciler) delay(app *v1.EcommerceApp, next v1.EcommerceAppStatus, awaited bool) time.Duration {
 	last, written, now := app.Status, r.state.LastStatus(keyOf(app)), r.clock.Now()
 	switch {

@@ -62,8 +62,8 @@ func TestProgressAfterRestart(t *testing.T) {
 	}
 }
 
-// TestProgressOfMany checks that the statuses of many applications wait for each other, but one whose orders are
-// handed over when it is stored waits for its own only.
+// TestProgressOfMany checks that the statuses of many applications wait for each other, but one that
+// orders wait for waits for its own period only.
 func TestProgressOfMany(t *testing.T) {
 	t.Parallel()
 	c := clocktesting.NewFakePassiveClock(time.Unix(1000, 0))
@@ -81,11 +81,11 @@ func TestProgressOfMany(t *testing.T) {
 		t.Errorf("the sixth waits for %s", rest)
 	}
 	if rest := r.delay(app, next, true); rest != 0 {
-		t.Errorf("orders wait for %s", rest)
+		t.Errorf("a status that orders wait for waits for %s", rest)
 	}
 	c.SetTime(c.Now().Add(-progressPeriod - time.Second)) // The last status was written four seconds ago.
 	if rest := r.delay(app, next, true); rest != time.Second {
-		t.Errorf("orders wait for %s after a status", rest)
+		t.Errorf("four seconds after the last one it waits for %s", rest)
 	}
 }
 

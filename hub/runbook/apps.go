@@ -118,7 +118,7 @@ func appService() []Entry {
 		{v1.ReasonNotSupported, "The spec has fields that have no effect: those that only a hub carries out, as snapshots, storage profiles and placement, in an application without a hub, or the description of a managed database in a MySQLCluster. " +
 			"On a Restore: a hub of an older version began it, and nothing was replaced.",
 			"kubectl describe ecommerceapp APP -n NAMESPACE   # in the cluster, or mysqlcluster, restore",
-			"Remove the fields that the message names, or create the application on a hub.\nFor backups without a hub, set spec.database.backup.method to Dump.\nCreate another Restore."},
+			"Remove the fields that the message names, or create the application on a hub.\nFor backups without a hub, set spec.database.backup.method to Dump.\nFor a Restore, create another one."},
 	}
 }
 

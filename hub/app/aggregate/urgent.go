@@ -9,7 +9,7 @@ import (
 
 // Urgent reports whether a change of status must be written immediately. Other changes
 // are progress: components and clusters that become ready while the application as a
-// whole does not. They may wait (retry.Progress), to be written together with later ones. So may
+// whole does not. They may wait, for as long as retry.Progress says, to be written together with later ones. So may
 // becoming available, but not ceasing to be, and so may the counts of rejected clusters.
 func Urgent(before, after v1.EcommerceAppStatus) bool {
 	if before.Phase != after.Phase || !equality.Semantic.DeepEqual(before.Rollout, after.Rollout) ||

@@ -16,7 +16,7 @@ func (s *State) StatusWritten(key types.NamespacedName) {
 	s.of(key).statusAt = s.clock.Now()
 }
 
-// LastStatus returns when the status of an application was written last; zero if this process has not.
+// LastStatus returns when the status of an application was written last; zero if this process has not written it.
 func (s *State) LastStatus(key types.NamespacedName) time.Time {
 	s.mu.RLock()
 	defer s.mu.RUnlock()

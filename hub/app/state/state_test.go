@@ -307,7 +307,7 @@ func TestFanOut(t *testing.T) {
 	}
 }
 
-// TestLastStatus checks that an application that is forgotten, or another one, has no time of its last status.
+// TestLastStatus checks that the time of the last status is that of its application, until the application is forgotten.
 func TestLastStatus(t *testing.T) {
 	t.Parallel()
 	c := clocktesting.NewFakePassiveClock(time.Unix(1000, 0))
@@ -318,11 +318,11 @@ func TestLastStatus(t *testing.T) {
 		t.Errorf("the last status was written at %s", got)
 	}
 	if got := s.LastStatus(types.NamespacedName{Name: "another"}); !got.IsZero() {
-		t.Errorf("the last status of another one was written at %s", got)
+		t.Errorf("the last status of another application was written at %s, want none", got)
 	}
 	s.Forget(key())
 	if got := s.LastStatus(key()); !got.IsZero() {
-		t.Errorf("forgotten, and written at %s", got)
+		t.Errorf("the last status of a forgotten application was written at %s, want none", got)
 	}
 }
 

@@ -9,8 +9,8 @@ import (
 const (
 	// ProgressPeriod is the period in which a status that only reports progress is written once.
 	ProgressPeriod = 5 * time.Second
-	// progressAtOnce is the number of such statuses that are written in a period; while there are more, each is written
-	// once in busyPeriods.
+	// progressAtOnce is the number of such statuses that are written in one period. While more objects make progress, each
+	// status is written at least once in busyPeriods periods.
 	progressAtOnce = 5
 	busyPeriods    = 6
 )
@@ -37,14 +37,14 @@ func NewProgress(period time.Duration) *Progress {
 	return &Progress{period: period, all: rate.NewLimiter(rate.Every(period/progressAtOnce), progressAtOnce)}
 }
 
-// UntilAwaited returns how long the status of an object waits that others wait for: once in a period, however many make
-// progress.
+// UntilAwaited returns how long the status of an object waits if other work begins when it is stored: it is written once in a
+// period, however many objects make progress.
 func (p *Progress) UntilAwaited(now, last time.Time) time.Duration {
 	return UntilNext(now, last, p.period)
 }
 
-// Until returns how long the status of an object waits that was written last at a time; 0 if it is written now. Another
-// change of the object is a reason to ask again.
+// Until returns how long the status of an object waits that was written last at a time; 0 if it is written now. After another
+// change of the object the caller calls it again, and the wait may be shorter.
 func (p *Progress) Until(now, last time.Time) time.Duration {
 	rest, longest := UntilNext(now, last, p.period), UntilNext(now, last, busyPeriods*p.period)
 	switch {

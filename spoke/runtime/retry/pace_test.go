@@ -27,7 +27,7 @@ func TestUntilNext(t *testing.T) {
 	}
 }
 
-// TestProgress has many objects make progress, looked at each second.
+// TestProgress counts the statuses that are written in a minute in which some objects make progress each second.
 func TestProgress(t *testing.T) {
 	t.Parallel()
 	start := time.Unix(1000, 0)
@@ -67,8 +67,8 @@ func TestProgress(t *testing.T) {
 	}
 }
 
-// TestProgressWaits checks for when an object is told to come back, while the writes of others leave room and while they do
-// not.
+// TestProgressWaits checks how long the status of an object waits: for the rest of its period while few objects make
+// progress, and for the rest of six periods while many do.
 func TestProgressWaits(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1000, 0)
@@ -91,7 +91,8 @@ func TestProgressWaits(t *testing.T) {
 	}
 }
 
-// TestProgressAfterRestart checks that the first write of a process does not count those of an earlier one.
+// TestProgressAfterRestart checks that a status is written at once if the time of its last write is zero, in the future or
+// long ago, however many others are written.
 func TestProgressAfterRestart(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1000, 0)
