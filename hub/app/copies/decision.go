@@ -39,7 +39,8 @@ func DecisionOf(app *v1.EcommerceApp, status *v1.EcommerceAppStatus, sources sta
 			d.Unknown[entry.Name] = entry.UnknownOrigin
 		}
 	}
-	common := commonOf(d)
+	server := d.App.Spec.Database.Server()
+	common := commonOf(d, server)
 	revisionOf := revisions.Decided(&decided)
 	for i := range status.Clusters {
 		entry := &status.Clusters[i]
@@ -49,18 +50,14 @@ func DecisionOf(app *v1.EcommerceApp, status *v1.EcommerceAppStatus, sources sta
 			Rendering: entry.RenderingVersion,
 		}
 		o.Revision, o.Earlier = revisionOf(entry.Revision)
-		o.Hash = hashOf(common, o)
+		o.Hash = hashOf(common, server, o)
 		d.Orders[entry.Name] = o
 	}
 	return d
 }
 
-// commonOf returns what a Decision tells all queues.
-func commonOf(d *state.Decision) []byte {
-	var server v1.DatabaseServer
-	if d.App.Spec.Database != nil {
-		server = d.App.Spec.Database.Server()
-	}
+// commonOf returns what a Decision tells all queues, the server of its spec too.
+func commonOf(d *state.Decision, server v1.DatabaseServer) []byte {
 	text := fmt.Appendf(nil, "%q %d %t %t %q %q", d.App.UID, d.App.Generation, d.App.Ending(), d.MayReturn, server, d.App.Spec.Propagate)
 	for _, key := range []string{v1.ReconcileAtAnnotation, v1.RestartedAtAnnotation, v1.StartEmptyAnnotation, v1.RecoverAnnotation} {
 		text = fmt.Appendf(text, " %q", d.App.Annotations[key])
@@ -71,11 +68,17 @@ func commonOf(d *state.Decision) []byte {
 	return text
 }
 
-// hashOf returns the hash of an order, with what concerns all queues.
-func hashOf(common []byte, o *state.Order) string {
+// hashOf returns the hash of an order, with what concerns all queues. A recorded server that is the one of the spec
+// counts as none. Without a record a copy keeps its server or, if there is none, gets the one of the spec; and its own is
+// recorded before an upgrade is approved, so that the hash changes then.
+func hashOf(common []byte, server v1.DatabaseServer, o *state.Order) string {
+	recorded := o.Recorded
+	if recorded == server {
+		recorded = v1.DatabaseServer{}
+	}
 	share := ptr.Deref(o.Share, v1.ReplicaShare{})
 	sum := sha256.Sum256(fmt.Appendf(slices.Clone(common), " %t %d %t %d %d %q %q", o.Delete, o.Revision, o.Earlier,
-		ptr.Deref(share.Frontend, undivided), ptr.Deref(share.Backend, undivided), o.Recorded, o.Rendering))
+		ptr.Deref(share.Frontend, undivided), ptr.Deref(share.Backend, undivided), recorded, o.Rendering))
 	return hex.EncodeToString(sum[:hashLength])
 }
 

@@ -15,10 +15,12 @@ import (
 // TestOrders checks that an order has another hash if what a queue does with it may be another, and only then.
 func TestOrders(t *testing.T) {
 	t.Parallel()
-	database := func(a *v1.EcommerceApp) { a.Spec.Database = &v1.Database{Version: "14.5"} }
-	held := func(a *v1.EcommerceApp) {
-		database(a)
-		a.Status.Backups = []v1.ClusterBackups{{Name: "b", Version: "13.4"}}
+	database := func(a *v1.EcommerceApp) { a.Spec.Database = &v1.Database{Engine: v1.EnginePostgreSQL, Version: "14.5"} }
+	recorded := func(version, image string) func(*v1.EcommerceApp) {
+		return func(a *v1.EcommerceApp) {
+			database(a)
+			a.Status.Backups = []v1.ClusterBackups{{Name: "b", Version: version, Image: image}}
+		}
 	}
 	tests := map[string]struct {
 		before, after func(*v1.EcommerceApp)
@@ -38,16 +40,15 @@ func TestOrders(t *testing.T) {
 		"a cluster is chosen": {
 			after: func(a *v1.EcommerceApp) { a.Status.Clusters = append(a.Status.Clusters, v1.ClusterStatus{Name: "c"}) }, want: []string{"c"},
 		},
-		"a cluster is left":  {after: func(a *v1.EcommerceApp) { a.Status.Clusters[1].Phase = v1.PhaseDeleting }, want: []string{"b"}},
-		"a cluster was left": {after: func(a *v1.EcommerceApp) { a.Status.Clusters = a.Status.Clusters[:1] }, want: []string{"b"}},
-		"a share changes":    {after: func(a *v1.EcommerceApp) { a.Status.Clusters[1].Share = &v1.ReplicaShare{Frontend: new(int32(2))} }, want: []string{"b"}},
-		"a backup is recorded": {before: database, after: func(a *v1.EcommerceApp) {
-			held(a)
-			a.Status.Backups[0].Version = "14.5"
-		}, want: []string{"b"}},
-		"an upgrade no longer waits":  {before: held, after: database, want: []string{"b"}},
-		"another server":              {before: database, after: func(a *v1.EcommerceApp) { database(a); a.Spec.Database.Version = "15.1" }, want: []string{"a", "b"}},
-		"another application instead": {after: func(a *v1.EcommerceApp) { a.UID = "u-2" }, want: []string{"a", "b"}},
+		"a cluster is left":                  {after: func(a *v1.EcommerceApp) { a.Status.Clusters[1].Phase = v1.PhaseDeleting }, want: []string{"b"}},
+		"a cluster was left":                 {after: func(a *v1.EcommerceApp) { a.Status.Clusters = a.Status.Clusters[:1] }, want: []string{"b"}},
+		"a share changes":                    {after: func(a *v1.EcommerceApp) { a.Status.Clusters[1].Share = &v1.ReplicaShare{Frontend: new(int32(2))} }, want: []string{"b"}},
+		"the server of the spec is recorded": {before: database, after: recorded("14.5", "postgres:14.5")},
+		"another server is recorded":         {before: database, after: recorded("13.4", "postgres:13.4"), want: []string{"b"}},
+		"a version alone is recorded":        {before: database, after: recorded("14.5", ""), want: []string{"b"}},
+		"an upgrade no longer waits":         {before: recorded("13.4", "postgres:13.4"), after: recorded("14.5", "postgres:14.5"), want: []string{"b"}},
+		"another server":                     {before: database, after: func(a *v1.EcommerceApp) { database(a); a.Spec.Database.Version = "15.1" }, want: []string{"a", "b"}},
+		"another application instead":        {after: func(a *v1.EcommerceApp) { a.UID = "u-2" }, want: []string{"a", "b"}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -105,7 +106,7 @@ func TestEditsPrecedeTheirStatus(t *testing.T) {
 			a.Status.Clusters[0].Share = &v1.ReplicaShare{Frontend: new(int32(0))}
 		}, false},
 		"an upgrade that waits for a backup": {func(a *v1.EcommerceApp, next *v1.EcommerceAppStatus) {
-			a.Spec.Database = &v1.Database{Version: "14.5"}
+			a.Spec.Database = &v1.Database{Engine: v1.EnginePostgreSQL, Version: "14.5"}
 			next.Backups = []v1.ClusterBackups{{Name: "b", Version: "13.4"}}
 		}, false},
 		"an origin that a user has to settle": {func(_ *v1.EcommerceApp, next *v1.EcommerceAppStatus) { next.Clusters[0].UnknownOrigin = "x" }, false},

@@ -70,17 +70,33 @@ func (m *MemberQueue) wakes(queue, reconciler func(reconcile.Request)) func(ctx 
 	}
 }
 
-// concerns reports whether a change of a copy concerns the member's queue, which compares spec and
-// metadata, and may wait for the start of another server of the database, and the reconciler of applications, which reads the status too. The reconciler has been
-// woken already for a status that was reported. The copy is new if there is none before.
+// concerns reports whether a change of a copy concerns the member's queue, which compares spec and metadata, and the
+// servers of the database, and the reconciler of applications, which reads the rest of the status too. The reconciler has
+// been woken already for a status that was reported. The copy is new if there is none before.
 func concerns(before, after *v1.EcommerceApp, reported bool) (queue, reconciler bool) {
 	if before == nil || before.UID != after.UID || before.Generation != after.Generation ||
 		before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() ||
 		!maps.Equal(before.Labels, after.Labels) || !maps.Equal(before.Annotations, after.Annotations) ||
 		!slices.Equal(before.Finalizers, after.Finalizers) ||
-		!equality.Semantic.DeepEqual(before.Status.StartedServer, after.Status.StartedServer) ||
+		serversOf(before) != serversOf(after) ||
 		!equality.Semantic.DeepEqual(before.OwnerReferences, after.OwnerReferences) {
 		return true, true
 	}
 	return false, !reported
+}
+
+// servers are the servers of the database of a copy that decide which one it may get.
+type servers struct {
+	copied  v1.CopiedServer
+	started v1.DatabaseServer
+}
+
+// serversOf returns the servers of the database of a copy. The first start of its own changes nothing.
+func serversOf(copied *v1.EcommerceApp) servers {
+	s := servers{copied: v1.CopiedServerOf(copied)}
+	s.started = s.copied.DatabaseServer
+	if started := v1.ValidServer(copied.Status.StartedServer); started != nil {
+		s.started = *started
+	}
+	return s
 }

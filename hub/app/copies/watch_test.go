@@ -24,8 +24,15 @@ func TestConcerns(t *testing.T) {
 		"a label":                      {func(a *v1.EcommerceApp) { a.Labels, a.Status.Message = nil, "reported" }, true, true},
 		"an annotation":                {func(a *v1.EcommerceApp) { a.Annotations = map[string]string{"a": "b"} }, true, true},
 		"a finalizer":                  {func(a *v1.EcommerceApp) { a.Finalizers = nil }, true, true},
-		"the server of its database started": {func(a *v1.EcommerceApp) {
-			a.Status.Message, a.Status.StartedServer = "reported", &v1.DatabaseServer{Version: "8.4.2"}
+		"the first start of its database": {func(a *v1.EcommerceApp) {
+			a.Status.Message, a.Status.StartedServer = "reported", new(a.Spec.Database.Server())
+		}, false, true},
+		"a start of another server": {func(a *v1.EcommerceApp) {
+			a.Status.Message, a.Status.StartedServer = "reported", &v1.DatabaseServer{Version: "8.4.2", Image: "mysql:8.4.2"}
+		}, true, true},
+		"a server that has not started": {func(a *v1.EcommerceApp) {
+			a.Status.Message, a.Status.ObservedGeneration = "reported", 1
+			a.Status.StartedServer = &v1.DatabaseServer{Version: "8.4.2", Image: "mysql:8.4.2"}
 		}, true, true},
 		"its deletion": {func(a *v1.EcommerceApp) { a.DeletionTimestamp = new(metav1.Unix(1, 0)) }, true, true},
 		"another copy": {func(a *v1.EcommerceApp) { a.UID = "c-2" }, true, true},
@@ -34,7 +41,7 @@ func TestConcerns(t *testing.T) {
 			t.Parallel()
 			before := &v1.EcommerceApp{ObjectMeta: metav1.ObjectMeta{
 				UID: "c-1", ResourceVersion: "5", Generation: 1, Labels: map[string]string{"a": "b"}, Finalizers: []string{"f"},
-			}}
+			}, Spec: v1.EcommerceAppSpec{Database: &v1.Database{Engine: v1.EngineMySQL, Version: "8.4.3"}}}
 			reported, after := before.DeepCopy(), before.DeepCopy()
 			reported.Status.Message, after.ResourceVersion = "reported", "6"
 			tt.change(after)

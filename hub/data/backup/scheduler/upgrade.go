@@ -22,6 +22,9 @@ func (in input) upgrade(decision *Decision, h *History, method v1.BackupMethod) 
 		return problem{}
 	}
 	h.UpgradeTime = in.upgradeTime(h.Cluster)
+	if in.app.RecordedServer(h.Cluster).Image == "" {
+		return problem{} // A backup names the server that is recorded, and so does what the copy waits for.
+	}
 	var last *v1.Backup
 	since := h.UpgradeTime.Add(-clockSlack)
 	for _, b := range mine {
@@ -37,7 +40,6 @@ func (in input) upgrade(decision *Decision, h *History, method v1.BackupMethod) 
 		}
 	}
 	switch {
-	case in.app.RecordedServer(h.Cluster).Image == "": // A backup names the version that is recorded.
 	case last == nil && !decision.makes(h.Cluster) && !in.busy(h.Cluster, mine):
 		b := in.backupFor(clusterMethod{h.Cluster, method}, h.UpgradeTime)
 		b.Name, b.Spec.ScheduledTime = schedule.ManualName(in.app.Name, h.Cluster, h.UpgradeTime), nil

@@ -41,6 +41,9 @@ func TestAnUpgradeInTheEditThatEnablesBackups(t *testing.T) {
 	in.compared, in.copied = map[string]bool{"eu-1": true}, map[string]v1.CopiedServer{"eu-1": {DatabaseServer: v1.DatabaseServer{Version: "13.4", Image: "postgres:13.4"}}}
 	pass("before the version is recorded", "13.4", 0)
 	pass("after it", "13.4", 1)
+	in.app.Status.Backups, in.backups = nil, []v1.Backup{backup("2026-03-01T17:59:30Z", v1.BackupCompleted)}
+	pass("with a backup, before the version is recorded", "13.4", 0)
+	pass("with a backup, after it", "13.5", 0)
 	in.app.Status.Backups, in.copied = nil, nil
 	pass("without a copy", "13.5", 0)
 }
