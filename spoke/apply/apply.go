@@ -122,6 +122,8 @@ func New(o Options) *Applier {
 type Request struct {
 	// Intent is the desired object. Its hash annotation is added unless Stamp did.
 	Intent component.Resource
+	// Content is the content of the intent, as Stamp returned it: Apply may change it. Nil if it is not known.
+	Content map[string]any
 	// Live is the object in the cache; nil if it has none.
 	Live component.Resource
 	// Uncached means that no cache has objects of this kind, so that one without Live is read
@@ -212,7 +214,7 @@ func (a *Applier) Apply(ctx context.Context, req Request) (Result, error) {
 		if err != nil || found == nil {
 			return result, err
 		}
-		live = found
+		live, req.Content = found, nil // It may be that of what was to be created.
 	}
 	result, err := a.applyOver(ctx, req, live)
 	// While a write is remembered, the object is not known to match.
@@ -225,14 +227,14 @@ func (a *Applier) Apply(ctx context.Context, req Request) (Result, error) {
 // instead returns the request that is made if the pod template of a workload cannot stay: the same if there is none.
 func (r Request) instead() Request {
 	if r.Instead != nil {
-		r.Intent, r.Instead, r.KeepTemplate = r.Instead, nil, false
+		r.Intent, r.Content, r.Instead, r.KeepTemplate = r.Instead, nil, nil, false
 	}
 	return r
 }
 
 // applyOver applies an intent to an object that exists.
 func (a *Applier) applyOver(ctx context.Context, req Request, live component.Resource) (Result, error) {
-	intent, err := a.intent(req.Intent)
+	intent, err := a.intent(req)
 	if err != nil {
 		return Result{}, err
 	}
@@ -275,20 +277,22 @@ func (a *Applier) applyOver(ctx context.Context, req Request, live component.Res
 	return a.update(ctx, update{intent: intent, live: live, content: content, hold: req.Hold, start: req.StartReplicas})
 }
 
-// intent converts an object to the form that is sent: without status, with a hash.
-func (a *Applier) intent(r component.Resource) (*unstructured.Unstructured, error) {
+// intent returns the object of a request in the form that is sent: without status, with a hash.
+func (a *Applier) intent(req Request) (*unstructured.Unstructured, error) {
+	r, content := req.Intent, req.Content
 	gvk, err := a.client.GroupVersionKindFor(r)
 	if err != nil {
 		return nil, fmt.Errorf("finding the kind of %T %q: %w", r, r.GetName(), err)
 	}
-	content, err := contentOf(r)
-	if err != nil {
-		return nil, err
+	if content == nil {
+		if content, err = contentOf(r); err != nil {
+			return nil, err
+		}
 	}
 	intent := &unstructured.Unstructured{Object: content}
 	intent.SetGroupVersionKind(gvk)
 	if intent.GetAnnotations()[v1.SpecHashAnnotation] == "" {
-		if err := Stamp(intent); err != nil {
+		if _, err := Stamp(intent); err != nil {
 			return nil, err
 		}
 	}

@@ -26,11 +26,14 @@ func Hash(intent component.Resource) (string, error) {
 	return hashOf(content)
 }
 
-// Stamp sets the hash annotation of an intent.
-func Stamp(intent component.Resource) error {
-	hash, err := Hash(intent)
+// Stamp sets the hash annotation of an intent, and returns its content with it, for Request.Content.
+func Stamp(intent component.Resource) (content map[string]any, err error) {
+	if content, err = contentOf(intent); err != nil {
+		return nil, err
+	}
+	hash, err := hashOf(content)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	annotations := maps.Clone(intent.GetAnnotations())
 	if annotations == nil {
@@ -38,7 +41,8 @@ func Stamp(intent component.Resource) error {
 	}
 	annotations[v1.SpecHashAnnotation] = hash
 	intent.SetAnnotations(annotations)
-	return nil
+	(&unstructured.Unstructured{Object: content}).SetAnnotations(annotations)
+	return content, nil
 }
 
 // contentOf returns the unstructured content of an object, without status and server-side

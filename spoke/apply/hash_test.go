@@ -65,7 +65,7 @@ func TestHash(t *testing.T) {
 func TestStamp(t *testing.T) {
 	object := configMap()
 	for range 2 {
-		if err := apply.Stamp(object); err != nil {
+		if _, err := apply.Stamp(object); err != nil {
 			t.Fatal(err)
 		}
 		sum, err := apply.Hash(object)
@@ -137,7 +137,7 @@ func FuzzHash(f *testing.F) {
 		one, two := configMap(), configMap()
 		one.Data[key], two.Data[key] = value, value
 		one.Labels["l"], two.Labels["l"] = label, label
-		if err := apply.Stamp(two); err != nil {
+		if _, err := apply.Stamp(two); err != nil {
 			t.Fatal(err)
 		}
 		first, err := apply.Hash(one)

@@ -123,7 +123,7 @@ func webOf(t *testing.T, image string) *appsv1.Deployment {
 			Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "web", Image: image}}},
 		}},
 	}
-	if err := Stamp(d); err != nil {
+	if _, err := Stamp(d); err != nil {
 		t.Fatal(err)
 	}
 	return d

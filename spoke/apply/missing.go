@@ -17,7 +17,7 @@ import (
 // the API server has it. A creation is tried without a read unless there is no cache, it may be
 // behind a write of this process, or the creation would be held or refused.
 func (a *Applier) applyMissing(ctx context.Context, req Request) (Result, component.Resource, error) {
-	intent, err := a.intent(req.Intent)
+	intent, err := a.intent(req)
 	if err != nil {
 		return Result{}, nil, err
 	}

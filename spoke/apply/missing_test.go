@@ -33,10 +33,16 @@ func testMissing(s *server, name string, applier func() *apply.Applier) func(*te
 		// The cache is behind the own write.
 		do(t, a, apply.Request{Intent: intent, Owned: labelled}, apply.Unchanged)
 		requests(0, 1)
-		// Another process has written it: the attempt to create it changes nothing.
+		// Another process has written it: the attempt to create it changes nothing, also if the content was known.
 		before := get(t, s, intent)
 		s.writes, s.reads = 0, 0
 		do(t, applier(), apply.Request{Intent: intent, Owned: labelled}, apply.Unchanged)
+		requests(1, 1)
+		content, err := apply.Stamp(intent)
+		if err != nil {
+			t.Fatal(err)
+		}
+		do(t, applier(), apply.Request{Intent: intent, Content: content, Owned: labelled}, apply.Unchanged)
 		requests(1, 1)
 		if diff := cmp.Diff(before, get(t, s, intent)); diff != "" {
 			t.Errorf("an object that exists was changed (-before +after):\n%s", diff)

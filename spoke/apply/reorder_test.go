@@ -26,7 +26,7 @@ func (r reordered) apply(t *testing.T, live *appsv1.Deployment) Result {
 	intent := webOf(t, "web:1")
 	intent.Annotations = nil
 	intent.Spec.Template.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "HOST", Value: "h"}, {Name: "URL", Value: "http://$(HOST)"}}
-	if err := Stamp(intent); err != nil {
+	if _, err := Stamp(intent); err != nil {
 		t.Fatal(err)
 	}
 	request := Request{Intent: intent, Uncached: live == nil, Owned: func(component.Resource) bool { return true }}

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -63,7 +65,7 @@ func stored(t *testing.T, data, version string) *unstructured.Unstructured {
 	t.Helper()
 	u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "data": map[string]any{"a": data}}}
 	u.SetName("settings")
-	if err := Stamp(u); err != nil {
+	if _, err := Stamp(u); err != nil {
 		t.Fatal(err)
 	}
 	u.SetUID("uid")
@@ -301,8 +303,36 @@ func TestStamped(t *testing.T) {
 	own.SetAnnotations(map[string]string{v1.SpecHashAnnotation: "own"})
 	none.SetAnnotations(nil)
 	for want, intent := range map[string]*unstructured.Unstructured{"own": own, component.SpecHash(intended(t, "1")): none} {
-		if got, err := (&readOnly{}).applier().intent(intent); err != nil || component.SpecHash(got) != want {
+		if got, err := (&readOnly{}).applier().intent(Request{Intent: intent}); err != nil || component.SpecHash(got) != want {
 			t.Errorf("hash %q, %v; want %q", component.SpecHash(got), err, want)
+		}
+	}
+}
+
+// TestStampedContent checks that the content that Stamp returns is what is sent without it.
+func TestStampedContent(t *testing.T) {
+	t.Parallel()
+	claim := corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: "data"}}
+	for _, object := range []component.Resource{
+		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "settings"}, Data: map[string]string{"a": "b"}},
+		&appsv1.StatefulSet{
+			ObjectMeta: metav1.ObjectMeta{Name: "database", Annotations: map[string]string{"a": "b"}},
+			Spec:       appsv1.StatefulSetSpec{VolumeClaimTemplates: []corev1.PersistentVolumeClaim{claim}},
+		},
+		intended(t, "1"),
+	} {
+		content, err := Stamp(object)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a := (&readOnly{}).applier()
+		want, err := a.intent(Request{Intent: object})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := a.intent(Request{Intent: object, Content: content})
+		if diff := cmp.Diff(want, got); err != nil || diff != "" {
+			t.Errorf("%T, %v (-without +with the content):\n%s", object, err, diff)
 		}
 	}
 }

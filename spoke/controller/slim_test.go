@@ -164,7 +164,7 @@ func stamped(t *testing.T, app *v1.EcommerceApp) []component.Component {
 	}
 	for _, c := range components {
 		for _, object := range c.Rendered() {
-			if err := apply.Stamp(object.Resource); err != nil {
+			if _, err := apply.Stamp(object.Resource); err != nil {
 				t.Fatal(err)
 			}
 		}

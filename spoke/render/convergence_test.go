@@ -76,7 +76,7 @@ func (s *shopState) stamp(app *v1.EcommerceApp, components []component.Component
 			if !o.Retain {
 				o.Resource.SetOwnerReferences([]metav1.OwnerReference{{UID: app.UID, Controller: new(true)}})
 			}
-			if err := apply.Stamp(o.Resource); err != nil {
+			if _, err := apply.Stamp(o.Resource); err != nil {
 				s.Fatal(err)
 			}
 		}

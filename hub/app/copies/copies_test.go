@@ -142,7 +142,7 @@ func stamped(t *testing.T, copied *v1.EcommerceApp) *v1.EcommerceApp {
 	}
 	sent := &unstructured.Unstructured{Object: content}
 	sent.SetGroupVersionKind(v1.GroupVersion.WithKind("EcommerceApp"))
-	if err := apply.Stamp(sent); err != nil {
+	if _, err := apply.Stamp(sent); err != nil {
 		t.Fatal(err)
 	}
 	copied.SetAnnotations(sent.GetAnnotations())

@@ -191,7 +191,8 @@ func (r *reconciler[T]) compare(ctx context.Context, p *pass[T], facts render.Cl
 		Version: r.kind.Version, Released: r.kind.Released == nil || r.kind.Released(p.object),
 		Observed: r.inEffect(p.object), OwnerUID: p.object.GetUID(),
 	})
-	return r.stamp(p.object, facts, p.components, len(p.held) == 0)
+	p.contents, err = r.stamp(p.object, facts, p.components, len(p.held) == 0)
+	return err
 }
 
 // inEffect reports whether the last status says that the present spec is in effect: it is about it, nothing was held

@@ -50,11 +50,12 @@ func newStamped(owner client.Object, facts render.Cluster, hashes []specHash) st
 }
 
 // stamp adds the owner reference to rendered objects that are not retained, what was rendered to workloads,
-// and the hash to all. What follows from live objects, such as pod templates that stay, is not remembered.
-func (r *reconciler[T]) stamp(owner T, facts render.Cluster, components []component.Component, remembered bool) error {
+// and the hash to all, and returns the content of those whose hash it computed. What follows from live objects, such as pod
+// templates that stay, is not remembered.
+func (r *reconciler[T]) stamp(owner T, facts render.Cluster, components []component.Component, remembered bool) (contents, error) {
 	gvk, err := apiutil.GVKForObject(owner, r.member.Scheme)
 	if err != nil {
-		return fmt.Errorf("finding the kind of %T: %w", owner, err)
+		return nil, fmt.Errorf("finding the kind of %T: %w", owner, err)
 	}
 	controller := metav1.NewControllerRef(owner, gvk)
 	last := r.memory.of(client.ObjectKeyFromObject(owner))
@@ -62,7 +63,7 @@ func (r *reconciler[T]) stamp(owner T, facts render.Cluster, components []compon
 	if remembered {
 		known = last.stamped.of(owner, facts)
 	}
-	hashes := []specHash{}
+	hashes, all := []specHash{}, make(contents)
 	for _, c := range components {
 		for _, object := range c.Rendered() {
 			component.Record(object, r.kind.Version)
@@ -70,8 +71,8 @@ func (r *reconciler[T]) stamp(owner T, facts render.Cluster, components []compon
 			if n := len(hashes); n < len(known) {
 				hash = known[n]
 			}
-			if hash, err = stampObject(object, *controller, hash); err != nil {
-				return err
+			if hash, err = all.stamp(object, *controller, hash); err != nil {
+				return nil, err
 			}
 			hashes = append(hashes, hash)
 		}
@@ -79,18 +80,21 @@ func (r *reconciler[T]) stamp(owner T, facts render.Cluster, components []compon
 	if known == nil && remembered {
 		last.stamped = newStamped(owner, facts, hashes)
 	}
-	return nil
+	return all, nil
 }
 
-// stampObject adds the owner reference and the hash to an object, and returns the hash: the one that is known, unless it
+// contents are the contents of rendered objects, which need not be converted again to be written. A copy of an object has none.
+type contents map[component.Resource]map[string]any
+
+// stamp adds the owner reference and the hash to an object, and returns the hash: the one that is known, unless it
 // is zero.
-func stampObject(object component.Object, controller metav1.OwnerReference, known specHash) (specHash, error) {
+func (c contents) stamp(object component.Object, controller metav1.OwnerReference, known specHash) (specHash, error) {
 	if !object.Retain {
 		object.Resource.SetOwnerReferences([]metav1.OwnerReference{controller})
 	}
 	if object.Instead != nil {
 		object.Instead.SetOwnerReferences([]metav1.OwnerReference{controller})
-		if err := apply.Stamp(object.Instead); err != nil {
+		if _, err := apply.Stamp(object.Instead); err != nil {
 			return known, fmt.Errorf("hashing %q: %w", object.Instead.GetName(), err)
 		}
 	}
@@ -98,7 +102,8 @@ func stampObject(object component.Object, controller metav1.OwnerReference, know
 		annotate(object.Resource, known)
 		return known, nil
 	}
-	if err := apply.Stamp(object.Resource); err != nil {
+	var err error
+	if c[object.Resource], err = apply.Stamp(object.Resource); err != nil {
 		return known, fmt.Errorf("hashing %s %q: %w", object.Resource.GetObjectKind().GroupVersionKind().Kind, object.Resource.GetName(), err)
 	}
 	if _, err := hex.Decode(known[:], []byte(object.Resource.GetAnnotations()[v1.SpecHashAnnotation])); err != nil {

@@ -95,7 +95,8 @@ func (r *reconciler[T]) take(ctx context.Context, p *pass[T], step component.Ste
 		if err := r.endImports(ctx, p, step.Object.Resource); err != nil {
 			return "", err
 		}
-		request.ExpectFor = creationExpected
+		request.ExpectFor, request.Content = creationExpected, p.contents[step.Object.Resource]
+		delete(p.contents, step.Object.Resource) // It may be changed.
 		result, err := r.member.Applier.Apply(ctx, request)
 		if result.Change != nil {
 			p.pending = append(p.pending, *result.Change)
