@@ -113,13 +113,7 @@ func (r *Reconciler) reconcile(ctx context.Context, app *v1.EcommerceApp) (recon
 		return reconcile.Result{}, errors.Join(failed, err)
 	}
 	result.RequeueAfter = retry.Sooner(result.RequeueAfter, wait)
-	failed = errors.Join(failed, r.removeHandled(ctx, app, &in))
-	if failed != nil && result.RequeueAfter > 0 {
-		// The queue retries an error after longer and longer waits, which must not delay the pass that is due.
-		r.queue.AddAfter(result.RequeueAfter, runtimecontroller.RequestFor(app))
-		return reconcile.Result{}, failed
-	}
-	return result, failed
+	return r.queue.AddDue(runtimecontroller.RequestFor(app), result, errors.Join(failed, r.removeHandled(ctx, app, &in)))
 }
 
 // carryOut hands the Decision over and writes the status. What the stored objects do not say yet is handed over after

@@ -89,7 +89,9 @@ func TestResult(t *testing.T) {
 		"failed on":            {[]error{apierrors.NewInternalError(errors.New("x")), denied}, 0, around(time.Minute), false},
 		"invalid":              {[]error{invalid}, 0, [2]time.Duration{0, 0}, false},
 		"invalid and denied":   {[]error{invalid, denied}, 0, around(5 * time.Minute), false},
-		"transient and others": {[]error{errTerminating(), errors.New("x")}, time.Second, [2]time.Duration{0, 0}, true},
+		"transient":            {[]error{errors.New("x")}, 0, [2]time.Duration{0, 0}, true},
+		"transient and others": {[]error{errTerminating(), errors.New("x")}, 0, around(30 * time.Second), true},
+		"transient, and due":   {[]error{errTerminating(), errors.New("x")}, time.Second, [2]time.Duration{time.Second, time.Second}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -144,16 +144,14 @@ func (p *pass[T]) leaveContended(name string, contended *apply.ContendedError) {
 	})
 }
 
-// result returns when to reconcile again. The wait is the one after a conflict, or 0.
+// result returns when to reconcile again, also with an error. The wait is the one after a conflict, or 0.
 func (p *pass[T]) result(s Settings, conflict time.Duration) (reconcile.Result, error) {
-	if err := errors.Join(p.errs...); err != nil {
-		return reconcile.Result{}, err
-	}
+	failed := errors.Join(p.errs...)
 	after := s.Waits.Later(retry.Sooner(p.retryIn, conflict)).RequeueAfter
 	after = retry.Sooner(retry.Sooner(after, p.statusDue), retry.Sooner(p.deadlineDue, p.checkDue))
 	again := s.Waits.Later(resync).RequeueAfter
-	if p.rejected || after > 0 && after < again {
-		return reconcile.Result{RequeueAfter: after}, nil
+	if failed != nil || p.rejected || after > 0 && after < again {
+		return reconcile.Result{RequeueAfter: after}, failed
 	}
 	return reconcile.Result{RequeueAfter: again, Priority: new(handler.LowPriority)}, nil
 }

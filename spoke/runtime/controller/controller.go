@@ -33,7 +33,8 @@ type Controller struct {
 	Name string
 	// Cluster is the name of the cluster; empty if there is only one.
 	Cluster string
-	// Reconciler processes the requests. Required.
+	// Reconciler processes the requests. It may return an error and a RequeueAfter: the next pass comes after that or as a
+	// retry, whichever is sooner. Required.
 	Reconciler reconcile.Reconciler
 	// Queue adds requests from outside. Optional.
 	Queue *Queue
@@ -130,7 +131,8 @@ func (c Controller) reconcile(ctx context.Context, request reconcile.Request) (r
 	case <-ctx.Done():
 		return reconcile.Result{}, nil
 	default:
-		return c.Reconciler.Reconcile(ctx, request)
+		result, err := c.Reconciler.Reconcile(ctx, request)
+		return c.Queue.AddDue(request, result, err)
 	}
 }
 

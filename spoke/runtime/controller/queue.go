@@ -66,6 +66,16 @@ func (q *Queue) AddAfter(delay time.Duration, requests ...reconcile.Request) {
 	}
 }
 
+// AddDue returns what a reconciler returns for a result and an error. controller-runtime retries an error after longer and
+// longer waits, which must not delay a pass that is due: the request is added for RequeueAfter, and the retry may precede it.
+func (q *Queue) AddDue(request reconcile.Request, result reconcile.Result, err error) (reconcile.Result, error) {
+	if err != nil && result.RequeueAfter > 0 {
+		q.AddAfter(result.RequeueAfter, request)
+		result.RequeueAfter = 0
+	}
+	return result, err
+}
+
 // AddLowPriority adds requests behind all others. Those of a controller that has not started have the
 // priority of others.
 func (q *Queue) AddLowPriority(requests ...reconcile.Request) {

@@ -48,7 +48,7 @@ func (c *Conflicts) Retry(w Waits, request reconcile.Request, result reconcile.R
 	return Result(w, c.count(request, apierror.Classify(err) == apierror.Conflict), result, err)
 }
 
-// RetryReported returns what Reconcile returns for an error that a condition reports: the
+// RetryReported returns what Reconcile returns, in a controller.Controller, for an error that a condition reports: the
 // queue gets those that pass without a change of anything. Of joined errors the soonest counts.
 func (c *Conflicts) RetryReported(w Waits, request reconcile.Request, err error) (reconcile.Result, error) {
 	return Reported(w, c.count(request, HasConflict(err)), err)
@@ -73,18 +73,18 @@ func Result(w Waits, inRow int, result reconcile.Result, err error) (reconcile.R
 
 // Reported returns what Conflicts.RetryReported does, after so many conflicts in a row that others count.
 func Reported(w Waits, inRow int, err error) (reconcile.Result, error) {
-	after := time.Duration(0)
+	after, failed := time.Duration(0), error(nil)
 	for _, part := range parts(err) {
 		d := apierror.Decide(part)
 		if d.Return {
-			return reconcile.Result{}, err
+			failed = err
 		}
 		if d.Class == apierror.Conflict {
 			d.Wait = max(d.Wait, apierror.ConflictDelay(inRow))
 		}
 		after = Sooner(after, d.Wait)
 	}
-	return w.Later(after), nil
+	return w.Later(after), failed
 }
 
 // HasConflict reports whether an error is a conflict, or one that is joined with others.

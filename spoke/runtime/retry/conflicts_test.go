@@ -50,8 +50,8 @@ func TestConflictsGrow(t *testing.T) {
 	}
 }
 
-// TestRetry checks that a conflict is not logged, that an error in a condition is retried late, and that no error is
-// both.
+// TestRetry checks that a conflict is not logged, that an error in a condition is retried late, and that an error is
+// both only if it is joined of both.
 func TestRetry(t *testing.T) {
 	t.Parallel()
 	resource := schema.GroupResource{Resource: "shops"}
@@ -85,8 +85,8 @@ func TestRetry(t *testing.T) {
 			errors.Join(apierrors.NewForbidden(resource, "a", errors.New("no")), apierror.ErrPaused), outcome{}, outcome{wait: 30 * time.Second},
 		},
 		"joined and broken": {
-			fmt.Errorf("two: %w", errors.Join(&apierror.SpecError{Err: errors.New("no")}, apierrors.NewServiceUnavailable("broken"))),
-			outcome{failed: true}, outcome{failed: true},
+			fmt.Errorf("two: %w", errors.Join(apierrors.NewServiceUnavailable("broken"), apierrors.NewTooManyRequests("slow down", 20))),
+			outcome{failed: true}, outcome{wait: 2 * time.Second, failed: true},
 		},
 		"broken":    {apierrors.NewServiceUnavailable("broken"), outcome{failed: true}, outcome{failed: true}},
 		"failed on": {apierrors.NewInternalError(errors.New("webhook")), outcome{failed: true}, outcome{failed: true}},

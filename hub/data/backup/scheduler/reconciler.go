@@ -78,6 +78,8 @@ type Reconciler struct {
 	client    client.Client
 	options   Options
 	conflicts retry.Conflicts
+	// queue takes the passes that are due after one that failed.
+	queue runtimecontroller.Queue
 	// started returns the time of the first pass.
 	started func() time.Time
 }
@@ -99,6 +101,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, options Options) error {
 		Watches(&v1.Restore{}, handler.EnqueueRequestsFromMapFunc(requestForRestore)).
 		Watches(&v1.MemberCluster{}, handler.EnqueueRequestsFromMapFunc(r.requestsForMember), builder.WithPredicates(runtimecontroller.Changes(memberChanged))).
 		Watches(&v1.CloudAccount{}, handler.EnqueueRequestsFromMapFunc(r.requestsForAccount), builder.WithPredicates(runtimecontroller.Changes(accountChanged))).
+		WatchesRawSource(r.queue.Source()).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers, RateLimiter: runtimecontroller.NewRateLimiter[reconcile.Request](retryFirst, retryLast)}).
 		Complete(r)
 	if err != nil {
@@ -161,12 +164,12 @@ func (r *Reconciler) reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	decision := decide(in)
 	r.options.Metrics.set(request.NamespacedName, decision)
-	failed := r.act(ctx, app, in, decision)
-	if failed != nil {
+	wait := min(decision.RequeueAt.Sub(in.now), r.options.Waits.Scaled(maxInterval))
+	if failed := r.act(ctx, app, in, decision); failed != nil {
 		// What is known of the backups is reported all the same: they get older meanwhile.
 		decision.refused(apierror.Decide(failed))
 		r.publish(app, decision)
-		return reconcile.Result{}, failed
+		return r.queue.AddDue(request, reconcile.Result{RequeueAfter: wait}, failed)
 	}
 	if len(decision.Clusters) == 0 && decision.Condition.Status != metav1.ConditionFalse {
 		// There is nothing to report about clusters that have no backups.
@@ -174,7 +177,7 @@ func (r *Reconciler) reconcile(ctx context.Context, request reconcile.Request) (
 		return reconcile.Result{RequeueAfter: r.options.Waits.Scaled(maxInterval)}, nil
 	}
 	r.publish(app, decision)
-	return reconcile.Result{RequeueAfter: min(max(decision.RequeueAt.Sub(in.now), time.Second), r.options.Waits.Scaled(maxInterval))}, nil
+	return reconcile.Result{RequeueAfter: max(wait, time.Second)}, nil
 }
 
 // afterEnd prunes the Backups of applications that have no schedule, or are gone: then app is nil.
