@@ -22,6 +22,8 @@ const (
 	Format = 1
 	// MaxManifest is the maximum size of a manifest in bytes.
 	MaxManifest = 64 << 10
+	// MaxLockDays is the maximum of status.deleteLockDays.
+	MaxLockDays = 365
 
 	maxName    = 63
 	maxVersion = 64
@@ -52,6 +54,8 @@ type Manifest struct {
 	// uploaded, both in seconds and UTC.
 	SnapshotTime   time.Time `json:"snapshotTime"`
 	CompletionTime time.Time `json:"completionTime"`
+	// DeleteLockDays is status.deleteLockDays of the Backup; 0 to 365.
+	DeleteLockDays int32 `json:"deleteLockDays,omitempty"`
 	// Claim and File name the claim and the file of the dump in the cluster.
 	Claim string `json:"claim"`
 	File  string `json:"file"`
@@ -70,6 +74,7 @@ func ManifestOf(hub string, b *v1.Backup) Manifest {
 		Format: Format, Hub: hub, AppUID: s.AppUID,
 		Namespace: b.Namespace, App: b.Spec.AppRef.Name, Cluster: b.Spec.ClusterRef.Name, Backup: b.Name,
 		Provider: s.Provider, Region: s.Region, Engine: s.Engine, Version: s.Version,
+		DeleteLockDays: s.DeleteLockDays,
 	}
 	if b.Spec.ScheduledTime != nil {
 		m.ScheduledTime = new(whole(b.Spec.ScheduledTime.Time))
@@ -169,6 +174,8 @@ func (m Manifest) checkDump() error {
 		return problem("snapshotTime")
 	case !moment(m.CompletionTime):
 		return problem("completionTime")
+	case m.DeleteLockDays < 0 || m.DeleteLockDays > MaxLockDays:
+		return problem("deleteLockDays")
 	case len(validation.IsDNS1123Subdomain(m.Claim)) > 0:
 		return problem("claim")
 	case !IsFile(m.File):

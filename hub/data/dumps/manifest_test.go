@@ -14,7 +14,7 @@ import (
 const text = `{"format":1,"hub":"hub-1","appUID":"app-1","namespace":"shops","app":"shop","cluster":"eu-1",` +
 	`"backup":"shop-eu-1-20260302-0200","scheduledTime":"2026-03-02T02:00:00Z","provider":"other","region":"berlin",` +
 	`"engine":"postgresql","version":"15.4","snapshotTime":"2026-03-02T02:01:00Z","completionTime":"2026-03-02T02:09:00Z",` +
-	`"claim":"shop-database-backup","file":"backup-20260302T020100Z.dump","bytes":1073741829,"sha256":"` + sum + `",` +
+	`"deleteLockDays":7,"claim":"shop-database-backup","file":"backup-20260302T020100Z.dump","bytes":1073741829,"sha256":"` + sum + `",` +
 	`"parts":[1073741824,5]}` + "\n"
 
 func complete() Manifest {
@@ -37,10 +37,10 @@ func TestAManifestIsWritten(t *testing.T) {
 	}
 	// The manifest of a manual backup, without provider and region.
 	b := newBackup(5)
-	b.Spec.ScheduledTime, b.Status.Provider, b.Status.Region, b.Status.Version = nil, "", "", ""
+	b.Spec.ScheduledTime, b.Status.Provider, b.Status.Region, b.Status.Version, b.Status.DeleteLockDays = nil, "", "", "", 0
 	m = ManifestOf("hub-1", b)
 	m.CompletionTime = m.SnapshotTime
-	if got, err = m.Write(); err != nil || strings.Contains(string(got), "scheduledTime") {
+	if got, err = m.Write(); err != nil || strings.Contains(string(got), "scheduledTime") || strings.Contains(string(got), "deleteLockDays") {
 		t.Errorf("%v: %s", err, got)
 	}
 	if _, err := ReadManifest(got); err != nil {
@@ -61,6 +61,7 @@ func TestManifestsThatAreNone(t *testing.T) {
 		{`"backup":"shop-eu-1`, `"backup":"-shop-eu-1`}, {`"other"`, `"Other!"`}, {`"berlin"`, `"ber/lin"`},
 		{`"postgresql"`, `"oracle"`}, {`"15.4"`, `"15 4"`}, {`"15.4"`, `"` + strings.Repeat("1", 65) + `"`},
 		{`"scheduledTime":"2026`, `"scheduledTime":"0001`}, {`"snapshotTime":"2026`, `"snapshotTime":"1999`}, {`02:09:00Z`, `02:09:00.5Z`}, {`"completionTime":"2026-03-02T02:09:00Z",`, ``},
+		{`"deleteLockDays":7`, `"deleteLockDays":-1`}, {`"deleteLockDays":7`, `"deleteLockDays":366`},
 		{`"claim":"shop`, `"claim":"../shop`}, {`"file":"backup-`, `"file":"../backup-`}, {`"file":"backup-`, `"file":"notes-`},
 		{sum, sum[1:]}, {sum, strings.ToUpper(sum)}, {`1073741829`, `1073741828`}, {`[1073741824,5]`, `[]`}, {`[1073741824,5]`, `[1073741829]`},
 		{`[1073741824,5]`, `[1073741824,6,-1]`}, {`[1073741824,5]`, `[1073741824,5,0]`}, {`[1073741824,5]`, `[` + strings.Repeat("1,", 400) + `1]`},

@@ -136,7 +136,7 @@ func newBackup(bytes int64) *v1.Backup {
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shops", Name: "shop-eu-1-20260302-0200", UID: "backup-1"},
 		Spec:       v1.BackupSpec{AppRef: v1.ObjectReference{Name: "shop"}, ClusterRef: v1.ObjectReference{Name: "eu-1"}, Method: v1.BackupDump, ScheduledTime: at(0)},
 		Status: v1.BackupStatus{
-			AppUID: "app-1", Provider: v1.ProviderOther, Region: "berlin", Engine: v1.EnginePostgreSQL, Version: "15.4", SnapshotTime: at(1),
+			AppUID: "app-1", Provider: v1.ProviderOther, Region: "berlin", Engine: v1.EnginePostgreSQL, Version: "15.4", SnapshotTime: at(1), DeleteLockDays: 7,
 			Dump: &v1.DumpFile{
 				Claim: "shop-database-backup", Job: "shop-database-backup-29540280", File: "backup-20260302T020100Z.dump",
 				Bytes: bytes, SHA256: sum, Object: &v1.DumpObject{Bucket: "dumps", Prefix: prefix},

@@ -13,6 +13,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cloud"
+	"github.com/shopfleet/shopfleet/hub/data/dumps"
 	"github.com/shopfleet/shopfleet/hub/data/steps"
 	"github.com/shopfleet/shopfleet/spoke/render/database"
 )
@@ -91,7 +92,7 @@ func (f found) backup(snapshots []cloud.Snapshot) v1.Backup {
 	if scheduledTime, err := time.Parse(time.RFC3339, tags[cloud.TagScheduledTime]); err == nil {
 		b.Spec.ScheduledTime = &metav1.Time{Time: scheduledTime}
 	}
-	if days, err := strconv.ParseInt(tags[cloud.TagDeleteLock], 10, 32); err == nil && days > 0 && days <= 365 {
+	if days, err := strconv.ParseInt(tags[cloud.TagDeleteLock], 10, 32); err == nil && days > 0 && days <= dumps.MaxLockDays {
 		b.Status.DeleteLockDays = int32(days)
 	}
 	for _, s := range snapshots {

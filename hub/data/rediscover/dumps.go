@@ -165,7 +165,7 @@ func (f found) dump(m dumps.Manifest, at v1.DumpObject, whole bool) v1.Backup {
 		Status: v1.BackupStatus{
 			Phase: v1.BackupCompleted, Message: "Rediscovered in the bucket",
 			HubUID: m.Hub, AppUID: m.AppUID, Account: f.account.Name, Provider: knownProvider(m.Provider), Region: m.Region,
-			Engine: m.Engine, Version: m.Version, Consistency: v1.ConsistencyApplication,
+			Engine: m.Engine, Version: m.Version, Consistency: v1.ConsistencyApplication, DeleteLockDays: m.DeleteLockDays,
 			Size:         resource.NewQuantity(m.Bytes, resource.BinarySI).String(),
 			SnapshotTime: &metav1.Time{Time: m.SnapshotTime}, CompletionTime: &metav1.Time{Time: m.CompletionTime},
 			Dump: &v1.DumpFile{Claim: m.Claim, File: m.File, Bytes: m.Bytes, SHA256: m.SHA256, Object: &at},

@@ -43,7 +43,7 @@ func stored(t *testing.T, store *bucket.Store, change func(*v1.Backup)) string {
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shops", Name: "shop-1", UID: "b-1"},
 		Spec:       v1.BackupSpec{AppRef: v1.ObjectReference{Name: "shop"}, ClusterRef: v1.ObjectReference{Name: "eu-1"}, Method: v1.BackupDump, ScheduledTime: &scheduledTime},
 		Status: v1.BackupStatus{
-			HubUID: "hub", AppUID: "uid", Provider: v1.ProviderOther, Region: "berlin", Engine: v1.EngineMySQL, Version: "8.0.36", SnapshotTime: &scheduledTime,
+			HubUID: "hub", AppUID: "uid", Provider: v1.ProviderOther, Region: "berlin", Engine: v1.EngineMySQL, Version: "8.0.36", SnapshotTime: &scheduledTime, DeleteLockDays: 7,
 			Dump: &v1.DumpFile{Claim: "shop-database-backup", Job: "j", File: "backup-20260301T020000Z.sql.gz", Bytes: 3, SHA256: strings.Repeat("a", 64)},
 		},
 	}
@@ -109,7 +109,7 @@ func TestADumpIsFound(t *testing.T) {
 		Spec: v1.BackupSpec{AppRef: v1.ObjectReference{Name: "shop"}, ClusterRef: v1.ObjectReference{Name: "eu-1"}, Method: v1.BackupDump, Deletion: v1.DeletionRetain, ScheduledTime: &scheduledTime},
 		Status: v1.BackupStatus{
 			Phase: v1.BackupCompleted, Message: "Rediscovered in the bucket", HubUID: "hub", AppUID: "uid", Account: "prod",
-			Provider: v1.ProviderOther, Region: "berlin", Engine: v1.EngineMySQL, Version: "8.0.36", Size: "3",
+			Provider: v1.ProviderOther, Region: "berlin", Engine: v1.EngineMySQL, Version: "8.0.36", Size: "3", DeleteLockDays: 7,
 			Consistency: v1.ConsistencyApplication, SnapshotTime: &scheduledTime, CompletionTime: &metav1.Time{Time: noon()},
 			Conditions: []metav1.Condition{{
 				Type: v1.ConditionReady, Status: metav1.ConditionTrue, Reason: v1.ReasonCompleted,
