@@ -214,7 +214,7 @@ func (a *Applier) Apply(ctx context.Context, req Request) (Result, error) {
 		if err != nil || found == nil {
 			return result, err
 		}
-		live, req.Content = found, nil // It may be that of what was to be created.
+		live, req.Content = found, nil // applyMissing may have changed the content.
 	}
 	result, err := a.applyOver(ctx, req, live)
 	// While a write is remembered, the object is not known to match.

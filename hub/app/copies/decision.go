@@ -39,8 +39,7 @@ func DecisionOf(app *v1.EcommerceApp, status *v1.EcommerceAppStatus, sources sta
 			d.Unknown[entry.Name] = entry.UnknownOrigin
 		}
 	}
-	server := d.App.Spec.Database.Server()
-	common := commonOf(d, server)
+	common := commonOf(d)
 	revisionOf := revisions.Decided(&decided)
 	for i := range status.Clusters {
 		entry := &status.Clusters[i]
@@ -50,14 +49,15 @@ func DecisionOf(app *v1.EcommerceApp, status *v1.EcommerceAppStatus, sources sta
 			Rendering: entry.RenderingVersion,
 		}
 		o.Revision, o.Earlier = revisionOf(entry.Revision)
-		o.Hash = hashOf(common, server, o)
+		o.Hash = hashOf(common, d.App.Spec.Database, o)
 		d.Orders[entry.Name] = o
 	}
 	return d
 }
 
-// commonOf returns what a Decision tells all queues, the server of its spec too.
-func commonOf(d *state.Decision, server v1.DatabaseServer) []byte {
+// commonOf returns the part of a hash that all orders of a Decision share.
+func commonOf(d *state.Decision) []byte {
+	server := d.App.Spec.Database.Server()
 	text := fmt.Appendf(nil, "%q %d %t %t %q %q", d.App.UID, d.App.Generation, d.App.Ending(), d.MayReturn, server, d.App.Spec.Propagate)
 	for _, key := range []string{v1.ReconcileAtAnnotation, v1.RestartedAtAnnotation, v1.StartEmptyAnnotation, v1.RecoverAnnotation} {
 		text = fmt.Appendf(text, " %q", d.App.Annotations[key])
@@ -68,12 +68,12 @@ func commonOf(d *state.Decision, server v1.DatabaseServer) []byte {
 	return text
 }
 
-// hashOf returns the hash of an order, with what concerns all queues. A recorded server that is the one of the spec
-// counts as none. Without a record a copy keeps its server or, if there is none, gets the one of the spec; and its own is
-// recorded before an upgrade is approved, so that the hash changes then.
-func hashOf(common []byte, server v1.DatabaseServer, o *state.Order) string {
+// hashOf returns the hash of an order. With backups, a recorded server that is the one of the spec counts as none: without a
+// record a copy keeps its server or, if there is none, gets the one of the spec. The server of the copy is recorded before an
+// upgrade is approved, which changes the hash.
+func hashOf(common []byte, db *v1.Database, o *state.Order) string {
 	recorded := o.Recorded
-	if recorded == server {
+	if db != nil && db.Backup.Enabled && recorded == db.Server() {
 		recorded = v1.DatabaseServer{}
 	}
 	share := ptr.Deref(o.Share, v1.ReplicaShare{})

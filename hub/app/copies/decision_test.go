@@ -12,16 +12,30 @@ import (
 	"github.com/shopfleet/shopfleet/hub/app/state"
 )
 
+// withDatabase gives an application a database with backups.
+func withDatabase(a *v1.EcommerceApp) {
+	a.Spec.Database = &v1.Database{Engine: v1.EnginePostgreSQL, Version: "14.5", Backup: v1.BackupPolicy{Enabled: true}}
+}
+
+// withRecorded adds the server that is recorded for the cluster b.
+func withRecorded(version, image string) func(*v1.EcommerceApp) {
+	return func(a *v1.EcommerceApp) {
+		withDatabase(a)
+		a.Status.Backups = []v1.ClusterBackups{{Name: "b", Version: version, Image: image}}
+	}
+}
+
+// withoutBackups disables backups after a change.
+func withoutBackups(change func(*v1.EcommerceApp)) func(*v1.EcommerceApp) {
+	return func(a *v1.EcommerceApp) {
+		change(a)
+		a.Spec.Database.Backup.Enabled = false
+	}
+}
+
 // TestOrders checks that an order has another hash if what a queue does with it may be another, and only then.
 func TestOrders(t *testing.T) {
 	t.Parallel()
-	database := func(a *v1.EcommerceApp) { a.Spec.Database = &v1.Database{Engine: v1.EnginePostgreSQL, Version: "14.5"} }
-	recorded := func(version, image string) func(*v1.EcommerceApp) {
-		return func(a *v1.EcommerceApp) {
-			database(a)
-			a.Status.Backups = []v1.ClusterBackups{{Name: "b", Version: version, Image: image}}
-		}
-	}
 	tests := map[string]struct {
 		before, after func(*v1.EcommerceApp)
 		sources       state.Sources
@@ -43,11 +57,12 @@ func TestOrders(t *testing.T) {
 		"a cluster is left":                  {after: func(a *v1.EcommerceApp) { a.Status.Clusters[1].Phase = v1.PhaseDeleting }, want: []string{"b"}},
 		"a cluster was left":                 {after: func(a *v1.EcommerceApp) { a.Status.Clusters = a.Status.Clusters[:1] }, want: []string{"b"}},
 		"a share changes":                    {after: func(a *v1.EcommerceApp) { a.Status.Clusters[1].Share = &v1.ReplicaShare{Frontend: new(int32(2))} }, want: []string{"b"}},
-		"the server of the spec is recorded": {before: database, after: recorded("14.5", "postgres:14.5")},
-		"another server is recorded":         {before: database, after: recorded("13.4", "postgres:13.4"), want: []string{"b"}},
-		"a version alone is recorded":        {before: database, after: recorded("14.5", ""), want: []string{"b"}},
-		"an upgrade no longer waits":         {before: recorded("13.4", "postgres:13.4"), after: recorded("14.5", "postgres:14.5"), want: []string{"b"}},
-		"another server":                     {before: database, after: func(a *v1.EcommerceApp) { database(a); a.Spec.Database.Version = "15.1" }, want: []string{"a", "b"}},
+		"the server of the spec is recorded": {before: withDatabase, after: withRecorded("14.5", "postgres:14.5")},
+		"another server is recorded":         {before: withDatabase, after: withRecorded("13.4", "postgres:13.4"), want: []string{"b"}},
+		"the record ends with the backups":   {before: withoutBackups(withRecorded("14.5", "postgres:14.5")), after: withoutBackups(withDatabase), want: []string{"b"}},
+		"a version alone is recorded":        {before: withDatabase, after: withRecorded("14.5", ""), want: []string{"b"}},
+		"an upgrade no longer waits":         {before: withRecorded("13.4", "postgres:13.4"), after: withRecorded("14.5", "postgres:14.5"), want: []string{"b"}},
+		"another server":                     {before: withDatabase, after: func(a *v1.EcommerceApp) { withDatabase(a); a.Spec.Database.Version = "15.1" }, want: []string{"a", "b"}},
 		"another application instead":        {after: func(a *v1.EcommerceApp) { a.UID = "u-2" }, want: []string{"a", "b"}},
 	}
 	for name, tt := range tests {

@@ -20,6 +20,8 @@
 //
 // # Trade-offs
 //
+//   - An order whose recorded server is that of the spec has the hash of one without a record. A hub that missed another record
+//     between the two compares the copy at its resync.
 //   - A denied write is retried every five minutes, and when the application or the member changes.
 //   - The process that reconciles a copy is recorded there, by one write that both processes see. Until both
 //     have, both may work on it: they render the same, with the same field manager.

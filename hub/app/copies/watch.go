@@ -91,7 +91,8 @@ type servers struct {
 	started v1.DatabaseServer
 }
 
-// serversOf returns the servers of the database of a copy. The first start of its own changes nothing.
+// serversOf returns the servers of the database of a copy. A copy whose own server has started for the first time has the
+// same ones as before.
 func serversOf(copied *v1.EcommerceApp) servers {
 	s := servers{copied: v1.CopiedServerOf(copied)}
 	s.started = s.copied.DatabaseServer

@@ -24,7 +24,8 @@ type Decision struct {
 
 // Order is the part of a Decision about one cluster.
 type Order struct {
-	// Hash identifies everything that the queue acts on, also what concerns the application as a whole.
+	// Hash identifies everything that the queue acts on, also what concerns the application as a whole, but a recorded
+	// server that makes no difference.
 	// The facts below are not part of it: that they follow wakes no queue.
 	Hash string
 	// Delete means that the copy is to be deleted; otherwise it is to be written.

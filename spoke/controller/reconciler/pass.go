@@ -24,8 +24,8 @@ const resync = 10 * time.Minute
 type pass[T client.Object] struct {
 	// object is being reconciled; its status is written at the end.
 	object T
-	// components are the rendered components, contents what is known of the content of their objects, and live the live
-	// objects.
+	// components are the rendered components, contents the converted content of their objects where it was
+	// computed, and live the live objects.
 	components []component.Component
 	contents   contents
 	live       component.Live

@@ -83,7 +83,8 @@ func (r *reconciler[T]) stamp(owner T, facts render.Cluster, components []compon
 	return all, nil
 }
 
-// contents are the contents of rendered objects, which need not be converted again to be written. A copy of an object has none.
+// contents are the contents of rendered objects, which need not be converted again to be written. An object that was
+// copied from one has none.
 type contents map[component.Resource]map[string]any
 
 // stamp adds the owner reference and the hash to an object, and returns the hash: the one that is known, unless it

@@ -27,6 +27,8 @@
 //     resyncs and first lists. A priority queue of controller-runtime v0.24 that is shut down with
 //     requests in it keeps a goroutine blocked for ever, and with it the queue, at each
 //     disengagement of a busy cluster.
+//   - A Reconciler may return an error and the time of the next pass, unlike one of controller-runtime: a part that fails
+//     must not delay what is due.
 //   - Requests that are in the queue when a controller fails are not carried over to the
 //     next one, which lists everything when it starts.
 package controller

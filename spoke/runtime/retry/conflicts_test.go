@@ -51,7 +51,7 @@ func TestConflictsGrow(t *testing.T) {
 }
 
 // TestRetry checks that a conflict is not logged, that an error in a condition is retried late, and that an error is
-// both only if it is joined of both.
+// both only if errors of both kinds are joined.
 func TestRetry(t *testing.T) {
 	t.Parallel()
 	resource := schema.GroupResource{Resource: "shops"}

@@ -78,7 +78,7 @@ type Reconciler struct {
 	client    client.Client
 	options   Options
 	conflicts retry.Conflicts
-	// queue takes the passes that are due after one that failed.
+	// queue enqueues an application for its next due time if a pass failed.
 	queue runtimecontroller.Queue
 	// started returns the time of the first pass.
 	started func() time.Time
@@ -164,20 +164,21 @@ func (r *Reconciler) reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	decision := decide(in)
 	r.options.Metrics.set(request.NamespacedName, decision)
-	wait := min(decision.RequeueAt.Sub(in.now), r.options.Waits.Scaled(maxInterval))
+	longest := r.options.Waits.Scaled(maxInterval)
+	wait := decision.RequeueAt.Sub(in.now)
 	if failed := r.act(ctx, app, in, decision); failed != nil {
 		// What is known of the backups is reported all the same: they get older meanwhile.
 		decision.refused(apierror.Decide(failed))
 		r.publish(app, decision)
-		return r.queue.AddDue(request, reconcile.Result{RequeueAfter: wait}, failed)
+		return r.queue.AddDue(request, reconcile.Result{RequeueAfter: min(wait, longest)}, failed)
 	}
 	if len(decision.Clusters) == 0 && decision.Condition.Status != metav1.ConditionFalse {
 		// There is nothing to report about clusters that have no backups.
 		r.publishDisabled(app)
-		return reconcile.Result{RequeueAfter: r.options.Waits.Scaled(maxInterval)}, nil
+		return reconcile.Result{RequeueAfter: longest}, nil
 	}
 	r.publish(app, decision)
-	return reconcile.Result{RequeueAfter: max(wait, time.Second)}, nil
+	return reconcile.Result{RequeueAfter: min(max(wait, time.Second), longest)}, nil
 }
 
 // afterEnd prunes the Backups of applications that have no schedule, or are gone: then app is nil.

@@ -23,7 +23,7 @@ func (in input) upgrade(decision *Decision, h *History, method v1.BackupMethod) 
 	}
 	h.UpgradeTime = in.upgradeTime(h.Cluster)
 	if in.app.RecordedServer(h.Cluster).Image == "" {
-		return problem{} // A backup names the server that is recorded, and so does what the copy waits for.
+		return problem{} // Without a record the Backup has no server, and an approval would not change the order of the copy.
 	}
 	var last *v1.Backup
 	since := h.UpgradeTime.Add(-clockSlack)
@@ -67,6 +67,9 @@ func (in input) server(h *History) (wanted v1.DatabaseServer, waits bool) {
 	}
 	wanted = db.Server()
 	h.Server = in.app.DatabaseServer(h.Cluster, wanted, copied)
+	if h.Server.Image == "" && copied.Image != "" {
+		h.Server = copied.DatabaseServer // An earlier release recorded a version that neither the copy nor the spec has.
+	}
 	from := &v1.Database{Engine: db.Engine}
 	from.SetServer(h.Server)
 	if copied.NeverStarted() {

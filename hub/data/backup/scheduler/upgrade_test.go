@@ -202,6 +202,14 @@ func TestAVersionWithoutImage(t *testing.T) {
 			t.Errorf("%s: %+v, want %+v", name, got, tt.want)
 		}
 	}
+	// It is neither that of the copy nor the wanted one.
+	in, former := situation("2026-03-02T09:00:00Z"), v1.DatabaseServer{Version: "13.3", Image: "pg:13.3"}
+	in.app.Spec.Database.Version = "13.5"
+	in.app.Status.Backups = []v1.ClusterBackups{{Name: "eu-1", Version: "13.4"}}
+	in.copied, in.compared = map[string]v1.CopiedServer{"eu-1": {DatabaseServer: former}}, map[string]bool{"eu-1": true}
+	if got := decide(in).Clusters[0].Server; got != former {
+		t.Errorf("of neither: %+v, want %+v", got, former)
+	}
 }
 
 // TestAServerThatNeverStarted checks that a server that never started is replaced at once by the one that the data is
