@@ -62,8 +62,8 @@ type RestoreSpec struct {
 	// +kubebuilder:validation:MaxLength=63
 	Zone string `json:"zone,omitempty"`
 
-	// overwrite allows the restore to replace a volume that the database has in the
-	// cluster. The replaced volume is kept in the cloud, and its PersistentVolume in the
+	// overwrite allows the restore to replace the volumes that the database and its replicas
+	// have in the cluster. A replaced volume is kept in the cloud, and its PersistentVolume in the
 	// cluster. For a dump it allows the restore to replace the contents of a database that
 	// is not empty; those are not kept. The default is false.
 	// +optional
@@ -156,6 +156,15 @@ type RestoreStatus struct {
 	// +listMapKey=claim
 	// +kubebuilder:validation:MaxItems=16
 	Volumes []RestoredVolume `json:"volumes,omitempty"`
+
+	// replicaVolumes are the names of the PersistentVolumes of replicas, running or former, whose
+	// claims were deleted when the primary's data was replaced or put back: replicas copy it again.
+	// They are kept. At most 32; of more, the rest is kept and not named.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:items:MaxLength=253
+	ReplicaVolumes []string `json:"replicaVolumes,omitempty"`
 
 	// dump is the progress of the restore of a dump; absent for snapshots.
 	// +optional

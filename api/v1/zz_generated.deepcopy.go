@@ -2983,6 +2983,11 @@ func (in *RestoreStatus) DeepCopyInto(out *RestoreStatus) {
 		*out = make([]RestoredVolume, len(*in))
 		copy(*out, *in)
 	}
+	if in.ReplicaVolumes != nil {
+		in, out := &in.ReplicaVolumes, &out.ReplicaVolumes
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
 	if in.Dump != nil {
 		in, out := &in.Dump, &out.Dump
 		*out = new(RestoredDump)

@@ -124,9 +124,9 @@ func ofRestores() []Mutant {
 			restorePackage, "TestNothingStopsWithoutAVolume/no_pod_can_use_the_volume",
 		},
 		{
-			"former-replicas-overlooked", "a Restore leaves data of former replicas, with which more pods go on",
-			restorePackage + "/snapshot.go", "	return w.onlyPrimary(others)\n", "	return w.onlyPrimary(others[:0])\n",
-			restorePackage, "TestMayRetire/a_pod_more",
+			"former-replicas-overlooked", "a Restore leaves the data of replicas, with which they go on",
+			restorePackage + "/snapshot_replicas.go", "			err = w.retire(ctx, live)\n", "",
+			restorePackage, "TestReplicasAreRetired",
 		},
 	}
 }

@@ -91,7 +91,7 @@ func restores() []Entry {
 			listBackups, "Restore another Backup, or set spec.objectStorage of the CloudAccount back to the bucket of the dump."},
 		{v1.ReasonDatabaseNotEmpty, "The database has data, and the Restore is not allowed to replace it.",
 			describeRestore, "To replace the data of the database: kubectl shopfleet restore BACKUP -n NAMESPACE --overwrite\nBack the database up first."},
-		{v1.ReasonVolumeInUse, "The database has a claim in the cluster, maybe since the import began, and the Restore may not replace its volume. Or a volume that is to be put back has another claim, or its claim another volume.",
+		{v1.ReasonVolumeInUse, "The database or one of its replicas has a claim in the cluster, maybe since the import began, and the Restore may not replace its volume. Or a volume that is to be put back has another claim, or its claim another volume.",
 			describeRestore, "If volumes are to be put back: delete the claim that the message names, if it is not needed.\nTo replace the volume of the database: kubectl shopfleet restore BACKUP -n NAMESPACE --overwrite\nThe old volume is retained."},
 		{v1.ReasonAlreadyRestored, "The cluster records that this Restore has ended, which a hub that was itself restored does not know. Nothing is replaced again.",
 			describeRestore, "If the data is to be restored once more: kubectl shopfleet restore BACKUP -n NAMESPACE"},
@@ -107,8 +107,8 @@ func restores() []Entry {
 			"kubectl get membercluster,cloudaccount", "Restore in a cluster of the same provider and account, or restore a dump."},
 		{v1.ReasonEngineMismatch, "The Backup is of another database engine, or of a version that the application's cannot read.",
 			describeRestore, "Set engine and version of spec.database to those of the Backup, or restore another one."},
-		{v1.ReasonInUse, "Another Restore, a dump or the cloud uses the database or the snapshot at this time, or a lock or retention policy keeps what is to be deleted. Fails only where the database has several pods.",
-			describeRestore, "Wait; if the message names spec.database.replicas, set it to 1 and restore again.\nWhat a lock keeps is deleted when that has ended: the hub tries again, where the provider keeps it every six hours."},
+		{v1.ReasonInUse, "Another Restore, a dump or the cloud uses the database or the snapshot at this time, or a lock or retention policy keeps what is to be deleted.",
+			describeRestore, "Wait.\nWhat a lock keeps is deleted when that has ended: the hub tries again, where the provider keeps it every six hours."},
 	}
 }
 

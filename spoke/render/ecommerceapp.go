@@ -131,6 +131,9 @@ func DatabaseCronJob(app string) string { return databaseOf(app).CronJobName() }
 // DatabasePod returns the name of the pod of the database's primary.
 func DatabasePod(app string) string { return databaseOf(app).PrimaryPod() }
 
+// DatabasePods returns the names of the pods that a database may have, the primary first.
+func DatabasePods(app string) []string { return databaseOf(app).PodNames() }
+
 // DatabaseCredentials returns the name of the Secret with the generated database
 // credentials.
 func DatabaseCredentials(app string) string { return databaseOf(app).Credentials() }

@@ -118,7 +118,7 @@ func (r *restore) run(ctx context.Context, name string) error {
 
 // confirm asks before data is replaced.
 func (r *restore) confirm(ctx context.Context, backup *v1.Backup) (bool, error) {
-	lost := "its volumes are replaced, and retained"
+	lost := "its volumes are replaced, and retained; replicas copy the data again"
 	if backup.Spec.Method == v1.BackupDump {
 		lost = "its data is lost"
 	}

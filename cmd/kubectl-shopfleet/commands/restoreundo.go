@@ -224,7 +224,7 @@ func undoAction(r *v1.Restore, backup *v1.Backup) string {
 	if r.Status.Step(v1.RestoreStepStart) != nil {
 		lost = fmt.Sprintf("It loses what was written since: that stays in PersistentVolume %s", strings.Join(restored, ", "))
 	}
-	return fmt.Sprintf("stop the database of EcommerceApp %s/%s in member %s, and put back %s, with %s. %s",
+	return fmt.Sprintf("stop the database of EcommerceApp %s/%s in member %s, and put back %s, with %s, which replicas copy again. %s",
 		r.Namespace, backup.Spec.AppRef.Name, cmp.Or(r.Spec.ClusterRef.Name, backup.Spec.ClusterRef.Name), strings.Join(back, ", "), data, lost)
 }
 

@@ -118,7 +118,7 @@ func TestWhatAnUndoLoses(t *testing.T) {
 	backup := &v1.Backup{}
 	backup.Spec.AppRef.Name, backup.Spec.ClusterRef.Name = "shop", "eu-1"
 	const back = "stop the database of EcommerceApp production/shop in member eu-1, and put back PersistentVolume pvc-old as claim data-shop-database-0, " +
-		"with its data of 2026-11-21T09:30:00Z. "
+		"with its data of 2026-11-21T09:30:00Z, which replicas copy again. "
 	for name, tt := range map[string]struct {
 		restore *v1.Restore
 		want    string

@@ -68,10 +68,11 @@ func (c *crashes) all(t *testing.T) {
 func (c *crashes) inPlace(t *testing.T) {
 	c.eachCrash(t, strategy{
 		target: c.Env, kept: 1, spec: func(s *v1.RestoreSpec) { s.Overwrite = true },
-		prepare: func(*testing.T) {}, // What is there is replaced.
+		prepare: c.createReplica, // What is there is replaced.
 		complete: func(t *testing.T, r *v1.Restore) {
 			t.Helper()
 			c.bound(t, c.Env, r)
+			c.retired(t, r)
 		},
 		ended: func(t *testing.T) {
 			t.Helper()
@@ -104,7 +105,7 @@ func (c *crashes) claim(t *testing.T, in client.Client) *corev1.PersistentVolume
 
 // putBack checks that the volume of a claim is put back by a Restore that is undone as soon as it has replaced it, and that nothing is left of what was restored.
 func (c *crashes) putBack(t *testing.T) {
-	s := strategy{target: c.Env, spec: func(s *v1.RestoreSpec) { s.Overwrite = true }, prepare: func(*testing.T) {}}
+	s := strategy{target: c.Env, spec: func(s *v1.RestoreSpec) { s.Overwrite = true }, prepare: c.createReplica}
 	had := ""
 	test := backupenv.CrashTest{
 		Reconciler: c.reconciler,
@@ -127,8 +128,13 @@ func (c *crashes) putBack(t *testing.T) {
 			}
 			return r.Status.IsPutBack() && r.Status.Phase == v1.RestoreFailed && reasonOf(r) == v1.ReasonPutBack
 		},
-		Check: func(t *testing.T, _ client.ObjectKey, _ []string) {
+		Check: func(t *testing.T, key client.ObjectKey, _ []string) {
 			t.Helper()
+			r := &v1.Restore{}
+			if err := c.Get(t.Context(), key, r); err != nil {
+				t.Fatal(err)
+			}
+			c.retired(t, r)
 			if now := c.claim(t, c.Env); now.Spec.VolumeName != had || now.Status.Phase != corev1.ClaimBound {
 				t.Errorf("the claim is %s of %s, want it bound to %s", now.Status.Phase, now.Spec.VolumeName, had)
 			}

@@ -9,9 +9,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes/scheme"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/data/steps"
@@ -246,47 +243,6 @@ func TestSuperseded(t *testing.T) {
 	// What another put there is left alone.
 	if result := w.bindClaims(t.Context()); result.Stops() {
 		t.Errorf("%+v", result)
-	}
-}
-
-// TestReplicasAreNotLeftBehind checks that nothing is restored beside data of other pods, whether they run or left it.
-func TestReplicasAreNotLeftBehind(t *testing.T) {
-	t.Parallel()
-	copied := func(replicas int32) *v1.EcommerceApp {
-		return &v1.EcommerceApp{Spec: v1.EcommerceAppSpec{Database: &v1.Database{Replicas: new(replicas)}}}
-	}
-	for name, tt := range map[string]struct {
-		copied *v1.EcommerceApp
-		left   []string
-		want   string
-	}{
-		"three pods": {copied(3), []string{"data-shop-database-1", "data-shop-database-2"}, "the database in us-1 has 3 pods, and all but the first would keep the data that they have: " +
-			"set spec.database.replicas to 1, run kubectl delete pvc -n prod data-shop-database-1 data-shop-database-2 there, and try again"},
-		"three pods without data": {copied(3), nil, "the database in us-1 has 3 pods, and all but the first would keep the data that they have: " +
-			"set spec.database.replicas to 1, delete the claims of the others, and try again"},
-		"one pod, and there were more": {copied(1), []string{"data-shop-database-2"}, "former pods of the database left their data in us-1, with which more pods would go on: " +
-			"set spec.database.replicas to 1, run kubectl delete pvc -n prod data-shop-database-2 there, and try again"},
-		"no application, and there was one": {nil, []string{"data-shop-database-1"}, "former pods of the database left their data in us-1, with which more pods would go on: " +
-			"set spec.database.replicas to 1, run kubectl delete pvc -n prod data-shop-database-1 there, and try again"},
-		"one pod":            {copied(1), []string{"data-shop-database-0", "data-other-database-1"}, ""},
-		"no application yet": {},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			var there []client.Object
-			for _, name := range tt.left {
-				there = append(there, &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "prod", Name: name}})
-			}
-			w := situation()
-			w.restore.Namespace, w.targetFacts = "prod", &targetFacts{copy: tt.copied}
-			others, err := w.otherClaims(t.Context(), fake.NewClientBuilder().WithScheme(scheme.Scheme).WithObjects(there...).Build())
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got := w.onlyPrimary(others); got.Message != tt.want || got.Stops() && (!got.Fatal || got.Reason != v1.ReasonInUse) {
-				t.Errorf("got %+v, want %q", got, tt.want)
-			}
-		})
 	}
 }
 

@@ -16,7 +16,8 @@
 //   - snapshot: into the cluster that was backed up, or another one of the same provider and account
 //     in whose region there is a snapshot or a copy. While the application runs, Import has a volume made, and a
 //     Job open its data and give it a new identity. Then the database is stopped and its claims are
-//     replaced. An existing volume is replaced only with spec.overwrite, and kept.
+//     replaced, and those of replicas deleted, which copy the data again. An existing volume is
+//     replaced only with spec.overwrite, and kept.
 //   - logical: a dump is loaded in a cluster of any provider, from the claim that it was made on, or
 //     from the bucket. Meanwhile the database runs, and everything that uses it is stopped.
 //   - verification: in the namespace shopfleet-verify the Job of an imported volume reads all of the data, or an empty

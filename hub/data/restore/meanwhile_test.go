@@ -35,14 +35,13 @@ func claimOn(volume string) *corev1.PersistentVolumeClaim {
 // TestMayRetire checks what may have changed while a snapshot was imported.
 func TestMayRetire(t *testing.T) {
 	t.Parallel()
-	other := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "prod", Name: "data-shop-database-1"}}
 	for name, tt := range map[string]struct {
 		there  []client.Object
 		change func(*work)
 		reason string
 	}{
 		"nothing":                  {[]client.Object{kept("new", "")}, func(*work) {}, ""},
-		"a pod more":               {[]client.Object{kept("new", ""), other}, func(*work) {}, v1.ReasonInUse},
+		"a replica":                {[]client.Object{kept("new", ""), replicaClaim("replica-2")}, func(*work) {}, ""},
 		"the volume is gone":       {nil, func(*work) {}, v1.ReasonVolumeChanged},
 		"the application has come": {[]client.Object{kept("new", "")}, func(w *work) { w.restore.Spec.Overwrite = false }, v1.ReasonVolumeInUse},
 		"it came, and is to go":    {[]client.Object{kept("new", "")}, func(*work) {}, ""},

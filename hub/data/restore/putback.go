@@ -24,7 +24,7 @@ const minCause = 100
 func (w *work) stepsBack() []steps.Step {
 	return []steps.Step{
 		{Name: v1.RestoreStepHalt, Run: inMember(w.stopDatabase), NoWayBack: true, Once: true},
-		{Name: stepReturn, Run: inMember(w.returnVolumes), NoWayBack: true, Once: true},
+		{Name: stepReturn, Run: steps.Then(inMember(w.retireReplicas), inMember(w.returnVolumes)), NoWayBack: true, Once: true},
 		{Name: v1.RestoreStepPutBack, Run: steps.Then(inMember(w.start), w.removeImports), Once: true},
 	}
 }
@@ -58,11 +58,7 @@ func (w *work) putBack(ctx context.Context) (reconcile.Result, error) {
 // advanceBack runs the steps back, after checking that the replaced volumes can be put back.
 func (w *work) advanceBack(ctx context.Context) (steps.Result, error) {
 	if !steps.Begun(w.restore.Status.Steps, v1.RestoreStepHalt) {
-		result := w.findReplaced(ctx)
-		if !result.Stops() {
-			result = w.replaceable(ctx)
-		}
-		if result.Stops() {
+		if result := w.findReplaced(ctx); result.Stops() {
 			return result, nil
 		}
 	}

@@ -33,31 +33,27 @@ func (w *work) stopDatabase(ctx context.Context) steps.Result {
 	if taken { // A pod that is not there at this moment may be on its way.
 		return steps.RetryAfter(memberDelay, v1.ReasonStoppingDatabase, "the database in %s is being stopped", w.member.Name)
 	}
-	pod := &corev1.Pod{}
-	key := client.ObjectKey{Namespace: w.restore.Namespace, Name: render.DatabasePod(w.backup.Spec.AppRef.Name)}
-	err = w.reader().Get(ctx, key, pod)
-	switch {
-	case apierrors.IsNotFound(err):
-		return steps.Result{}
-	case err != nil:
-		return w.memberError(err)
-	default:
-		return steps.RetryAfter(memberDelay, v1.ReasonStoppingDatabase, "waiting for the database in %s to stop", w.member.Name)
+	for _, name := range render.DatabasePods(w.backup.Spec.AppRef.Name) {
+		switch err := w.reader().Get(ctx, client.ObjectKey{Namespace: w.restore.Namespace, Name: name}, &corev1.Pod{}); {
+		case apierrors.IsNotFound(err):
+		case err != nil:
+			return w.memberError(err)
+		default: // That of a node that is lost stays until a user deletes it.
+			return steps.RetryAfter(memberDelay, v1.ReasonStoppingDatabase, "waiting for the database in %s to stop: pod %s is there", w.member.Name, name)
+		}
 	}
+	return steps.Result{}
 }
 
 // mayRetire looks again at what may have changed while the snapshots were imported, when the database does not run and can still
 // be started as it was, and has the imported volumes kept.
 func (w *work) mayRetire(ctx context.Context) steps.Result {
-	if result := w.replaceable(ctx); result.Stops() {
+	if result := w.mayReplace(ctx); result.Stops() {
 		return result
 	}
 	ctx, cancel := context.WithTimeout(ctx, memberTimeout)
 	defer cancel()
 	for _, v := range w.restore.Status.Volumes {
-		if w.targetFacts.claims[v.Claim] != nil && !w.restore.Spec.Overwrite {
-			return w.inUse(v.Claim)
-		}
 		err := w.keep(ctx, v.PersistentVolume)
 		if apierrors.IsNotFound(err) {
 			return steps.Fail(v1.ReasonVolumeChanged, "there is no PersistentVolume %s in %s any more, which was made of the snapshot", v.PersistentVolume, w.member.Name)
@@ -135,7 +131,8 @@ func (w *work) retire(ctx context.Context, live *claim) error {
 
 // recorded reports whether the stored status says what this pass is about to replace.
 func (w *work) recorded() bool {
-	return steps.Begun(w.stored.Status.Steps, stepRetire) && equality.Semantic.DeepEqual(w.stored.Status.Volumes, w.restore.Status.Volumes)
+	stored, next := &w.stored.Status, &w.restore.Status
+	return steps.Begun(stored.Steps, stepRetire) && equality.Semantic.DeepEqual(stored.Volumes, next.Volumes) && slices.Equal(stored.ReplicaVolumes, next.ReplicaVolumes)
 }
 
 // bindClaims makes the claims that the database looks for, on the restored volumes.
@@ -171,8 +168,12 @@ func (w *work) notBound(err error) steps.Result {
 	}
 	then := ""
 	if len(w.retired()) == 0 {
-		then = fmt.Sprintf("; nothing was replaced: kubectl delete restore %s -n %s releases the database, and another Restore can begin",
-			w.restore.Name, w.restore.Namespace)
+		left := "nothing was replaced"
+		if replicas := w.restore.Status.ReplicaVolumes; len(replicas) > 0 {
+			left = "the volumes of replicas are kept: " + strings.Join(replicas, ", ")
+		}
+		then = fmt.Sprintf("; %s: kubectl delete restore %s -n %s releases the database, and another Restore can begin",
+			left, w.restore.Name, w.restore.Namespace)
 	}
 	return steps.Fail(v1.ReasonVolumeChanged, "in %s: %v%s", w.member.Name, err, then)
 }

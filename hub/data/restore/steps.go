@@ -41,7 +41,7 @@ func (w *work) steps() []steps.Step {
 			{Name: "Resolve", Run: inMember(w.chooseSnapshots), Once: true},
 			{Name: stepImport, Run: inMember(w.importVolumes), Undo: w.removeImports, Once: true},
 			{Name: v1.RestoreStepStop, Run: steps.Then(inMember(w.stopDatabase), inMember(w.mayRetire)), Undo: w.startAgain, Once: true},
-			{Name: stepRetire, Run: inMember(w.retireClaims), NoWayBack: true, Once: true},
+			{Name: stepRetire, Run: inMember(w.retireAll), NoWayBack: true, Once: true},
 			{Name: stepBind, Run: inMember(w.bindClaims), Once: true},
 			{Name: v1.RestoreStepStart, Run: inMember(w.startDatabase), Once: true},
 			{Name: stepRelease, Run: w.removeImports, Once: true},

@@ -53,12 +53,21 @@ func (s Spec) PrimaryClaim() string {
 // maxPods is the maximum of spec.database.replicas.
 const maxPods = 9
 
+// PodNames returns the names of the pods that there may be, the primary first.
+func (s Spec) PodNames() []string {
+	names := make([]string, 0, maxPods)
+	for i := range maxPods {
+		names = append(names, s.StatefulSetName()+"-"+strconv.Itoa(i))
+	}
+	return names
+}
+
 // OtherClaims returns the names of the claims that the other pods have or had: a StatefulSet keeps them when there are
 // fewer pods.
 func (s Spec) OtherClaims() []string {
-	var names []string
-	for i := 1; i < maxPods; i++ {
-		names = append(names, dataVolume+"-"+s.StatefulSetName()+"-"+strconv.Itoa(i))
+	names := s.PodNames()[1:]
+	for i := range names {
+		names[i] = dataVolume + "-" + names[i]
 	}
 	return names
 }
