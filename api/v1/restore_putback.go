@@ -6,8 +6,8 @@ import "slices"
 const (
 	// RestoreStepStop stops the database.
 	RestoreStepStop = "Stop"
-	// RestoreStepRetire deletes the claims whose volumes are replaced, and those of replicas. From its beginning on a Restore is not taken back, but by
-	// the steps from RestoreStepHalt to RestoreStepPutBack.
+	// RestoreStepRetire deletes the claims whose volumes are replaced, and those of replicas. From its beginning on a Restore
+	// is not taken back, but by the steps from RestoreStepHalt to RestoreStepPutBack.
 	RestoreStepRetire = "Retire"
 	// RestoreStepStart starts the database on the restored volumes.
 	RestoreStepStart = "Start"

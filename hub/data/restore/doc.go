@@ -34,8 +34,8 @@
 // # Non-goals
 //
 // The controller requests nothing from a cloud: the driver decides on zone, tags, group and key of a volume.
-// In a member it deletes what it created, except namespaces, and the claims that it replaces, whose volumes
-// stay. In Backups it writes what their verification found only. It copies no Secrets.
+// In a member it deletes what it created, except namespaces, and the claims that it replaces and those of
+// replicas, whose volumes stay. In Backups it writes what their verification found only. It copies no Secrets.
 //
 // # Trade-offs
 //

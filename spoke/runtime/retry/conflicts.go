@@ -71,7 +71,8 @@ func Result(w Waits, inRow int, result reconcile.Result, err error) (reconcile.R
 	}
 }
 
-// Reported returns what Conflicts.RetryReported does, in a controller.Controller, after so many conflicts in a row that others count.
+// Reported returns what Conflicts.RetryReported does, in a controller.Controller, after so many conflicts in a row that
+// others count.
 func Reported(w Waits, inRow int, err error) (reconcile.Result, error) {
 	after, failed := time.Duration(0), error(nil)
 	for _, part := range parts(err) {
