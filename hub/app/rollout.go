@@ -48,11 +48,20 @@ func (r *Reconciler) decideRollout(ctx context.Context, app *v1.EcommerceApp, in
 	}
 	// Before the status says so, so that it is done again after a crash.
 	if err := r.revisions.Complete(ctx, app, in.Rollout, in.Revisions); err != nil {
-		in.Rollout.CompletionTime, in.Rollout.State = nil, v1.RolloutProgressing
-		in.Rollout.Message = "writing the history: " + apierror.Message(err)
+		in.retryCompletion(request.Last, err)
 		return err
 	}
 	return nil
+}
+
+// retryCompletion returns to the last state of a rollout that is complete, because the history could not be written. No
+// cluster begins in the decision that completes a rollout, and the last state has what was bad before the updates.
+func (o *observation) retryCompletion(last *v1.RolloutStatus, err error) {
+	if last != nil && last.Revision == o.Rollout.Revision {
+		o.Rollout = last.DeepCopy()
+	}
+	o.Rollout.CompletionTime, o.Rollout.State = nil, v1.RolloutProgressing
+	o.Rollout.Message = "writing the history: " + apierror.Message(err)
 }
 
 // serverUntilComplete returns the server of the database that clusters get until the rollout is complete, or nil. It

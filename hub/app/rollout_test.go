@@ -2,10 +2,12 @@ package app
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clocktesting "k8s.io/utils/clock/testing"
 
@@ -346,5 +348,24 @@ func TestAnotherAttempt(t *testing.T) {
 	app.Annotations = map[string]string{v1.RollbackToAnnotation: "2"}
 	if got, err := (&Reconciler{}).rollbackTo(t.Context(), app, 2); got != 2 || err != nil {
 		t.Errorf("revision %d, error %v; want the one of the spec", got, err)
+	}
+}
+
+// TestHistoryIsNotWritten checks that a rollout whose history cannot be written goes on with what was known of its clusters:
+// one that was bad before would be judged as one that was healthy.
+func TestHistoryIsNotWritten(t *testing.T) {
+	t.Parallel()
+	app, in := rollingShop()
+	last := app.Status.Rollout
+	last.Updating[0].Before.Unready = []v1.UnreadyComponent{{Name: "backend", Reason: v1.ReasonCrashLoopBackOff}}
+	completed := &v1.RolloutStatus{Revision: last.Revision, State: v1.RolloutComplete, CompletionTime: &in.Now}
+	o := &observation{Input: in}
+	o.Rollout = completed.DeepCopy()
+	o.retryCompletion(last, apierrors.NewServiceUnavailable("no answer"))
+	if o.Rollout.State != v1.RolloutProgressing || o.Rollout.CompletionTime != nil || !strings.Contains(o.Rollout.Message, "ServiceUnavailable") {
+		t.Errorf("the rollout is %+v", o.Rollout)
+	}
+	if diff := cmp.Diff(last.Updating, o.Rollout.Updating); diff != "" {
+		t.Errorf("updates (-want +got):\n%s", diff)
 	}
 }
