@@ -206,7 +206,7 @@ func TestApprovalOfRendering(t *testing.T) {
 		app.Status.Clusters[0].RenderingVersion, app.Status.Clusters[1].RenderingVersion = "2", "1"
 		app.Status.Rendering = &v1.RolloutStatus{Revision: 2}
 		app.Annotations = map[string]string{v1.ApproveAnnotation: approval}
-		if got := approvalEnded(app); got != want {
+		if got := approvalEnded(app, true); got != want {
 			t.Errorf("%q has ended: %t, want %t", approval, got, want)
 		}
 	}

@@ -215,6 +215,7 @@ func (o *observation) rollOut(request rollout.Request) {
 	}
 	o.Rollout, o.Revisions = &decision.Status, decision.Revisions
 	o.leaveBehind(decision.Refused)
+	o.specAnswered = decision.Status.Revision == request.Revision
 	o.rollbackDecided = request.RollbackTo == 0 || request.RollbackTo == decision.Status.Target()
 	o.wake(decision.Until)
 }
@@ -260,10 +261,11 @@ func (r *Reconciler) rollbackTo(ctx context.Context, app *v1.EcommerceApp, spec 
 func (r *Reconciler) endRollout(app *v1.EcommerceApp, in *observation) {
 	decided := app.Status.Rollout
 	r.state.KeepRevisions(keyOf(app), revisionsInUse(&app.Status))
-	if in.rollbackDecided && equality.Semantic.DeepEqual(decided, in.Rollout) {
+	stored := equality.Semantic.DeepEqual(decided, in.Rollout)
+	if stored && in.rollbackDecided {
 		delete(app.Annotations, v1.RollbackToAnnotation)
 	}
-	if approvalEnded(app) {
+	if approvalEnded(app, stored && in.specAnswered) {
 		delete(app.Annotations, v1.ApproveAnnotation)
 	}
 }
@@ -285,9 +287,9 @@ func revisionsInUse(s *v1.EcommerceAppStatus) []int64 {
 	return append(earlier, s.Rollout.Revision, s.Rollout.PreviousRevision)
 }
 
-// approvalEnded reports whether the region that the user approved has begun, or a later revision is rolled
-// out: the approval does not count when the spec returns to that of before.
-func approvalEnded(app *v1.EcommerceApp) bool {
+// approvalEnded reports whether the region that the user approved has begun, or another revision is rolled out: the approval
+// does not count when the spec returns. An approval of a later revision counts until the status is about the present spec.
+func approvalEnded(app *v1.EcommerceApp, specAnswered bool) bool {
 	number, region, approved := strings.Cut(app.Annotations[v1.ApproveAnnotation], "/")
 	if !approved || app.Status.Rollout == nil {
 		return false
@@ -296,7 +298,11 @@ func approvalEnded(app *v1.EcommerceApp) bool {
 		return renderingBegan(app, version, region)
 	}
 	revision, err := strconv.ParseInt(number, 10, 64)
-	return err == nil && revision < app.Status.Rollout.Revision || slices.ContainsFunc(app.Status.Clusters, func(c v1.ClusterStatus) bool {
+	last := app.Status.Rollout
+	if err == nil && (revision < last.Revision || specAnswered && revision > last.Revision) {
+		return true
+	}
+	return slices.ContainsFunc(app.Status.Clusters, func(c v1.ClusterStatus) bool {
 		return cmp.Or(c.Region, aggregate.RegionUnknown) == region && strconv.FormatInt(c.Revision, 10) == number
 	})
 }

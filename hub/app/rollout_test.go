@@ -332,12 +332,27 @@ func TestPauseStopsTheClock(t *testing.T) {
 // TestApprovalEnds checks that an approval counts until its region has begun, or a later revision is rolled out.
 func TestApprovalEnds(t *testing.T) {
 	t.Parallel()
-	for approval, want := range map[string]bool{"": false, "2/eu": true, "2/us": false, "1/us": true, "1/asia": true, "3/eu": false, "eu": false} {
+	for approval, want := range map[string]bool{"": false, "2/eu": true, "2/us": false, "1/us": true, "1/asia": true, "eu": false} {
 		app, _ := rollingShop()
 		app.Annotations = map[string]string{v1.ApproveAnnotation: approval}
-		if got := approvalEnded(app); got != want {
+		if got := approvalEnded(app, true); got != want {
 			t.Errorf("%q has ended: %t, want %t", approval, got, want)
 		}
+	}
+	app, _ := rollingShop()
+	app.Annotations = map[string]string{v1.ApproveAnnotation: "3/eu"}
+	if approvalEnded(app, false) || !approvalEnded(app, true) {
+		t.Error("an approval of a later revision has to count until the status is about the present spec, which has another one")
+	}
+	o := &observation{}
+	o.Previous.Rollout = app.Status.Rollout
+	o.rollOut(rollout.Request{Revision: 3, Last: app.Status.Rollout, Clusters: []rollout.Cluster{{Name: "a", Revision: 2, Connecting: true}}})
+	if o.specAnswered {
+		t.Error("an approval ends while a cluster connects, and the spec is not considered")
+	}
+	o.Rollout, o.specAnswered = &v1.RolloutStatus{Revision: 3}, true
+	if observer(time.Unix(0, 0)).endRollout(app, o); app.Annotations[v1.ApproveAnnotation] == "" {
+		t.Error("an approval ends before the status says what was decided")
 	}
 }
 
@@ -351,8 +366,8 @@ func TestAnotherAttempt(t *testing.T) {
 	}
 }
 
-// TestHistoryIsNotWritten checks that a rollout whose history cannot be written goes on with what was known of its clusters:
-// one that was bad before would be judged as one that was healthy.
+// TestHistoryIsNotWritten checks that a rollout whose history cannot be written keeps the state of its clusters before their
+// updates: without it, one that was not ready before would fail.
 func TestHistoryIsNotWritten(t *testing.T) {
 	t.Parallel()
 	app, in := rollingShop()
