@@ -250,10 +250,10 @@ func (p *planner) resume(c *progress, ready bool) {
 	if u.StartTime != nil && !p.isObserved(c, u.StartTime) {
 		u.StartTime = nil
 	}
-	wasReady := u.ReadyTime != nil
-	if wasReady && !p.isObserved(c, u.ReadyTime) {
-		u.ReadyTime = p.now()
+	if u.ReadyTime != nil && !p.isObserved(c, u.ReadyTime) {
+		u.ReadyTime = nil
 	}
+	wasReady := u.ReadyTime != nil
 	switch {
 	case ready:
 		u.StartTime, u.ProgressingSeconds = nil, 0

@@ -43,6 +43,10 @@ func TestFailure(t *testing.T) {
 			name: "the third setback takes the revision back", last: rolling(setbacks(ready("eu-1", 30), 2)), clusters: "eu-1=2,updating eu-2=1",
 			want: "RollingBack 0/2 eu-1: it ceased to be ready three times | eu-1=1(0s) eu-2=1",
 		}, {
+			name: "what was not observed is no setback", last: rolling(setbacks(ready("eu-1", 30), 2)), clusters: "eu-1=2,updating eu-2=1",
+			with: func(r *Request) { r.Clusters[0].Since = r.Now },
+			want: "Progressing eu 0/2 waiting for eu-1, eu-2 | eu-1=2(0s, 2 setbacks) eu-2=1 | until 10m0s",
+		}, {
 			name: "with the last cause", last: rolling(setbacks(ready("eu-1", 30), 2)), clusters: "eu-1=2,updating eu-2=1", with: because("Progressing"),
 			want: "RollingBack 0/2 eu-1: it ceased to be ready three times: Progressing | eu-1=1(0s) eu-2=1",
 		}, {
