@@ -148,6 +148,7 @@ func (r RenderingRequest) request() Request {
 	// Without a revision that was healthy before, a failure takes nothing back.
 	request := Request{
 		Spec: TemplatesSpec(r.Spec), Revision: versionNumber(r.Version), Last: r.Last.DeepCopy(), Paused: r.Paused || r.Revision != 0, Approved: r.Approved, Now: r.Now,
+		InTurn: true,
 	}
 	if r.Last != nil && (r.Last.Revision != request.Revision || r.Last.State == v1.RolloutComplete && r.Last.CompletionTime == nil) {
 		request.Last = nil // There is no way back to it, or it only names clusters.

@@ -156,9 +156,19 @@ func TestNextRendering(t *testing.T) {
 func TestNextRenderingOfClusters(t *testing.T) {
 	t.Parallel()
 	runUpgrades(t, map[string]upgradeCase{
-		"one that serves nobody is not waited for": {func(u *upgrade) { u.cluster("a").Serving = false }, "a2,b2 c2", "waiting for a; not serving customers before: a", v1.RolloutProgressing},
-		"one that does not respond is skipped":     {func(u *upgrade) { u.cluster("a").SetAside, u.cluster("a").Renders = true, "1" }, "b2 c2", "", v1.RolloutComplete},
-		"one that is paused keeps what it has":     {func(u *upgrade) { u.cluster("a").SetAside, u.cluster("a").Held = true, false }, "b2 c2", "", v1.RolloutComplete},
+		"one that serves nobody comes last": {func(u *upgrade) { u.cluster("a").Serving = false }, "b2 a2,c2", "waiting for a; not serving customers before: a", v1.RolloutProgressing},
+		"one that serves nobody waits for the user": {func(u *upgrade) {
+			spec(func(r *v1.Rollout) { r.Approval = v1.ApprovalBetweenRegions })(u)
+			u.cluster("c").Serving = false
+		}, "a2 b2", "waiting for approval of us; not serving customers before: c", v1.RolloutWaitingForApproval},
+		"those that serve nobody wait for a window": {func(u *upgrade) {
+			spec(func(r *v1.Rollout) {
+				r.Windows = []v1.RolloutWindow{{Schedule: "0 0 1 1 *", Duration: metav1.Duration{Duration: time.Hour}}}
+			})(u)
+			u.cluster("a").Serving, u.cluster("b").Serving, u.cluster("c").Serving = false, false, false
+		}, "", "waiting for the next window of spec.rollout.windows; not serving customers before: a, b, c", v1.RolloutWaitingForWindow},
+		"one that does not respond is skipped": {func(u *upgrade) { u.cluster("a").SetAside, u.cluster("a").Renders = true, "1" }, "b2 c2", "", v1.RolloutComplete},
+		"one that is paused keeps what it has": {func(u *upgrade) { u.cluster("a").SetAside, u.cluster("a").Held = true, false }, "b2 c2", "", v1.RolloutComplete},
 		"one that is yet to be reconciled is not named": {func(u *upgrade) {
 			*u.cluster("a") = RenderingCluster{Cluster: u.cluster("a").Cluster, Version: "1", HasCopy: true}
 			u.cluster("a").Settled = false

@@ -36,6 +36,8 @@ type Request struct {
 	// Paused is true while the user pauses the rollout: no cluster begins, and no failure causes a rollback. The user may
 	// ask for one.
 	Paused bool
+	// InTurn means that clusters that do not serve customers have their turn, also if no revision has been healthy yet.
+	InTurn bool
 	// Approved is the region that the user approved for the revision, or empty.
 	Approved string
 	// Now is in whole seconds.
@@ -195,7 +197,7 @@ func (p *planner) unguarded(c *progress) bool {
 	if p.Paused {
 		return false
 	}
-	return p.returns() || p.status.PreviousRevision == 0 && c.isDown()
+	return p.returns() || !p.InTurn && p.status.PreviousRevision == 0 && c.isDown()
 }
 
 // observe updates the updates in progress, and drops those that succeeded. Until all have, the update of a
