@@ -74,8 +74,9 @@ func lastObserved(member *aggregate.Cluster, now time.Time) time.Time {
 func clusterOf(entry *v1.ClusterStatus, member *aggregate.Cluster) rollout.Cluster {
 	c := rollout.Cluster{
 		Name: member.Name, Region: cmp.Or(member.Region, entry.Region, aggregate.RegionUnknown), Revision: entry.Revision,
-		SetAside:   member.Connection != aggregate.Connected || member.Paused,
-		Connecting: member.Connection == aggregate.Connecting && !member.Paused,
+		SetAside: member.Connection != aggregate.Connected || member.Paused,
+		// A cluster that never had a copy is not waited for.
+		Connecting: member.Connection == aggregate.Connecting && !member.Paused && (entry.AppliedGeneration > 0 || member.Copy != nil),
 	}
 	if c.Revision == 0 && member.Copy != nil {
 		c.Revision = member.Copy.Revision // The status was lost.

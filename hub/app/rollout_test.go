@@ -148,6 +148,9 @@ func TestClustersOf(t *testing.T) {
 		"connecting": {func(_ *v1.EcommerceApp, in *aggregate.Input) {
 			in.Clusters[0].Connection, in.Clusters[0].Copy = aggregate.Connecting, nil
 		}, rollout.Cluster{SetAside: true, Connecting: true}},
+		"connecting without a copy": {func(_ *v1.EcommerceApp, in *aggregate.Input) {
+			in.Clusters[0].Connection, in.Clusters[0].Copy, in.Previous.Clusters[0].AppliedGeneration = aggregate.Connecting, nil, 0
+		}, rollout.Cluster{SetAside: true}},
 		"paused": {func(_ *v1.EcommerceApp, in *aggregate.Input) { in.Clusters[0].Paused = true }, with(func(c *rollout.Cluster) { c.SetAside = true })},
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -13,7 +14,11 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
-var errNothingHeld = errors.New("no cluster waits to replace pods of an earlier version")
+var (
+	errNothingHeld = errors.New("no cluster waits to replace pods of an earlier version")
+	// errNoVersionYet means that the hub was upgraded a moment ago.
+	errNoVersionYet = errors.New("clusters wait for a version that the hub has not named yet: run the command again in a minute")
+)
 
 // renderNow is the command that lets EcommerceApps replace pods of an earlier version of the pod templates at once.
 type renderNow struct {
@@ -48,7 +53,17 @@ func versionThatWaits(app *v1.EcommerceApp) (string, error) {
 	if r := app.Status.Rendering; r != nil && r.State != v1.RolloutComplete {
 		return strconv.FormatInt(r.Revision, 10), nil
 	}
+	if slices.ContainsFunc(app.Status.Clusters, func(c v1.ClusterStatus) bool { return waitsForVersion(app.Status.Rendering, c) }) {
+		return "", errNoVersionYet
+	}
 	return "", errNothingHeld
+}
+
+// waitsForVersion reports whether a cluster waits for a version that is not rolled out yet: not one that missed the last version,
+// as a cluster does that is away, paused, left or left behind, or whose agent renders another one.
+func waitsForVersion(last *v1.RolloutStatus, c v1.ClusterStatus) bool {
+	missed := last != nil && (last.Message != "" || slices.Contains(last.LeftBehind, c.Name))
+	return c.HeldTemplates && !missed && !slices.Contains([]v1.Phase{v1.PhaseUnknown, v1.PhasePaused, v1.PhaseDeleting}, c.Phase)
 }
 
 func (r *renderNow) run(ctx context.Context, name string) error {
@@ -89,13 +104,19 @@ func (r *renderNow) annotateAll(ctx context.Context, hub *cluster, apps []v1.Eco
 	var failed error
 	waiting := false
 	for i := range apps {
-		if _, err := versionThatWaits(&apps[i]); err != nil {
+		key := client.ObjectKeyFromObject(&apps[i])
+		_, err := versionThatWaits(&apps[i])
+		if err == nil {
+			_, err = r.annotate(ctx, hub, key)
+		}
+		if errors.Is(err, errNothingHeld) {
 			continue
 		}
 		waiting = true
-		if _, err := r.annotate(ctx, hub, client.ObjectKeyFromObject(&apps[i])); !errors.Is(err, errNothingHeld) {
-			failed = errors.Join(failed, err)
+		if errors.Is(err, errNoVersionYet) {
+			err = fmt.Errorf("EcommerceApp %s: %w", key, err)
 		}
+		failed = errors.Join(failed, err)
 	}
 	if !waiting {
 		r.say("No cluster waits to replace pods of an earlier version.")

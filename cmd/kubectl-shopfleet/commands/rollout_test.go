@@ -54,20 +54,6 @@ func TestApproval(t *testing.T) {
 	}
 }
 
-// TestVersionThatWaits: only a version that is being rolled out can be had at once.
-func TestVersionThatWaits(t *testing.T) {
-	t.Parallel()
-	for state, want := range map[v1.RolloutState]string{v1.RolloutFailed: "2", v1.RolloutPaused: "2", v1.RolloutComplete: ""} {
-		app := &v1.EcommerceApp{Status: v1.EcommerceAppStatus{Rendering: &v1.RolloutStatus{Revision: 2, State: state}}}
-		if got, _ := versionThatWaits(app); got != want {
-			t.Errorf("%s: %q, want %q", state, got, want)
-		}
-	}
-	if _, err := versionThatWaits(&v1.EcommerceApp{}); err == nil {
-		t.Error("without a version there is no error")
-	}
-}
-
 // TestReadinessOfRollouts: a rollout that does not go on by itself fails at once, with its message.
 func TestReadinessOfRollouts(t *testing.T) {
 	t.Parallel()

@@ -77,6 +77,14 @@ func NextRendering(r RenderingRequest) (RenderingDecision, error) {
 	for _, c := range r.Clusters {
 		d.Versions[c.Name] = c.Version
 	}
+	if r.AtOnce == r.Version {
+		d.Status = r.skip(d.Versions)
+		r.follow(d.Versions)
+		if d.Until.IsZero() {
+			r.nameOthers(&d)
+		}
+		return d, nil
+	}
 	if !d.Until.IsZero() || slices.ContainsFunc(r.Clusters, RenderingCluster.isAwaited) {
 		if d.Status = r.Last.DeepCopy(); r.Last == nil {
 			r.follow(d.Versions)
@@ -85,11 +93,7 @@ func NextRendering(r RenderingRequest) (RenderingDecision, error) {
 	}
 	request := r.request()
 	waits := slices.ContainsFunc(r.Clusters, r.waits)
-	switch {
-	case r.AtOnce == r.Version:
-		d.Status = r.skip(d.Versions)
-	case request.Last == nil && !waits:
-	default:
+	if request.Last != nil || waits {
 		next, err := Next(request)
 		if err != nil {
 			return RenderingDecision{}, err

@@ -236,6 +236,10 @@ func TestNextRenderingWaits(t *testing.T) {
 		"but not where it is not rendered": {func(u *upgrade) {
 			u.request.AtOnce, u.cluster("b").Renders = "2", "3"
 		}, "a2,c2", "with an agent that renders another version: b", v1.RolloutComplete},
+		"while another one is about to be observed": {func(u *upgrade) {
+			u.request.AtOnce = "2"
+			u.cluster("a").Connecting, u.cluster("a").SetAside, u.cluster("a").Held = true, true, false
+		}, "b2,c2", "", v1.RolloutComplete},
 		"not for another version": {func(u *upgrade) { u.request.AtOnce, u.request.Paused = "3", true }, "", "paused by the annotation " + v1.RolloutPausedAnnotation, v1.RolloutPaused},
 		"a hub that has just begun to look": {func(u *upgrade) {
 			u.cluster("a").Since, u.cluster("a").Renders, u.cluster("a").Held = u.request.Now, "1", false
