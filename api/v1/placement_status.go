@@ -7,9 +7,8 @@ type PlacementStatus struct {
 	// +kubebuilder:validation:Minimum=0
 	DecidedFor int64 `json:"decidedFor,omitempty"`
 
-	// specHash is a hash of the spec.placement that the decision was made for: of what selects
-	// clusters, and of the rest. An edit changes it when its decision is carried out. At most 64
-	// characters.
+	// specHash is a hash of spec.placement as of the last decision that took effect. It has two
+	// parts: the fields that select clusters, and all others. At most 64 characters.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	SpecHash string `json:"specHash,omitempty"`

@@ -112,7 +112,7 @@ type Decision struct {
 // once its dependencies serve, and then the deletions of objects that are no longer
 // needed. The error is an *OrderError.
 func Decide(in Input) (Decision, error) {
-	ordered, err := Order(inUse(in.Components, in.Live))
+	ordered, err := Order(withFallbacks(in.Components, in.Live))
 	if err != nil {
 		return Decision{}, err
 	}

@@ -107,8 +107,8 @@ func readyCondition(object *unstructured.Unstructured) *metav1.Condition {
 	return ready
 }
 
-// inUse returns the components with the objects of those fallbacks that are in use.
-func inUse(components []Component, live Live) []Component {
+// withFallbacks returns the components with the objects of those fallbacks that are in use.
+func withFallbacks(components []Component, live Live) []Component {
 	used := slices.Clone(components)
 	for i, c := range used {
 		for _, fallback := range c.Fallbacks {
