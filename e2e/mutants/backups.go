@@ -218,3 +218,30 @@ func ofFinding() []Mutant {
 		},
 	}
 }
+
+// ofClouds returns mistakes about what a cloud keeps, and by which identity and key.
+func ofClouds() []Mutant {
+	return []Mutant{
+		{
+			"lost-backup-good", "a backup that the cloud does not have any more is the newest good one",
+			backupScheduler + "/catalog.go", "IsSuccessful() && !b.IsMissing() }", "IsSuccessful() }",
+			backupScheduler, "TestMissingBackups",
+		},
+		{
+			"deletion-by-writer", "snapshots are deleted with the identity that writes them",
+			"cloud/deletion.go", "	return s.deleting.DeleteSnapshot(ctx, ref, owner)\n", "	return s.Snapshots.DeleteSnapshot(ctx, ref, owner)\n",
+			"cloud", "TestWithDeletion",
+		},
+		{
+			"versions-stay", "a deletion in a bucket with versions only hides the object",
+			"cloud/aws/objectstore/versions.go", "	for _, id := range ids {\n		if _, err := d.send(ctx, &id); err != nil {\n",
+			"	for range ids {\n		if _, err := d.send(ctx, nil); err != nil {\n",
+			"cloud/aws/objectstore", "TestDeletionLeavesNoVersion",
+		},
+		{
+			"copy-without-key", "a copy is not encrypted with the key of its region",
+			"cloud/azure/snapshots.go", "	if want.key != \"\" {\n", "	if want.key == \"-\" {\n",
+			"cloud/azure", "TestContract/47_a_copy_is_encrypted_with_the_key_of_its_region",
+		},
+	}
+}

@@ -23,7 +23,7 @@ const (
 // All returns all mutants: the mistakes of a naive operator, and those that an earlier suite
 // did not notice.
 func All() []Mutant {
-	return slices.Concat(ofErrors(), ofOrder(), ofMembers(), ofDecisions(), ofWrites(), ofBackups(), ofRetries(), ofOutages(), ofPlacement(), ofLostData(), ofPermissions(), ofFacts(), ofCauses(), ofReports(), ofHolds(), ofParts(), ofPlaces(), ofUpgrades(), ofServers(), ofFields(), ofDumps(), ofLoss(), ofRestores(), ofKeeping(), ofFinding())
+	return slices.Concat(ofErrors(), ofOrder(), ofMembers(), ofDecisions(), ofWrites(), ofBackups(), ofRetries(), ofOutages(), ofPlacement(), ofLostData(), ofPermissions(), ofFacts(), ofCauses(), ofReports(), ofHolds(), ofParts(), ofPlaces(), ofUpgrades(), ofServers(), ofFields(), ofDumps(), ofLoss(), ofRestores(), ofKeeping(), ofFinding(), ofClouds())
 }
 
 // ofErrors returns mistakes with errors, conflicts and races.
