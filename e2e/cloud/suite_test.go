@@ -89,7 +89,7 @@ func newSuite(t *testing.T) *suite {
 	for _, m := range members() {
 		s.kubelets[m.Name] = playJobs(t, s.Fleet.Member(m.Name))
 		if p := s.providerOf(m.Name); p != nil {
-			playing, err := driver.Play(t.Context(), s.Fleet.Member(m.Name), p.optionsIn(m.Region), os.Stderr)
+			playing, err := driver.Play(t.Context(), driver.Of(s.Fleet.Member(m.Name)), p.optionsIn(m.Region), os.Stderr)
 			if err != nil {
 				t.Fatal(err)
 			}

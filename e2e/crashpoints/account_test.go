@@ -65,7 +65,7 @@ func newAccount(t *testing.T) *account {
 // playDriver lets the storage driver of the account work in a cluster until the test ends.
 func (s *suite) playDriver(t *testing.T, c *fleet.Cluster) {
 	t.Helper()
-	playing, err := driver.Play(t.Context(), c, driver.Options{
+	playing, err := driver.Play(t.Context(), driver.Of(c), driver.Options{
 		Driver: csi.EBS(s.aws.cloud, s.aws.server, accountID), Cloud: driver.EBS{Account: accountID, Region: eu}, Zones: c.Spec().Zones,
 	}, os.Stderr)
 	if err != nil {

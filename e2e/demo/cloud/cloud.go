@@ -108,7 +108,7 @@ func driverOf(spec fleet.ClusterSpec, kept *fake.Cloud, server *ec2.Server) (dri
 
 // play lets a driver and its controllers work in a cluster until ctx is done. It counts starting down when they do.
 func play(ctx context.Context, c *fleet.Cluster, disks driver.Options, starting *atomic.Int32) error {
-	playing, err := driver.Play(ctx, c, disks, os.Stderr)
+	playing, err := driver.Play(ctx, driver.Of(c), disks, os.Stderr)
 	if err != nil {
 		return fmt.Errorf("starting the storage driver of %q: %w", c.Name(), err)
 	}

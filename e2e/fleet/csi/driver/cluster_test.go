@@ -50,7 +50,7 @@ func newSnapshotted(t *testing.T) *snapshotted {
 	}})
 	cluster := f.Member("aws")
 	d := listen(t, options)
-	controllers, err := driver.StartControllers(t.Context(), cluster, d, os.Stderr)
+	controllers, err := driver.StartControllers(t.Context(), driver.Of(cluster), d, os.Stderr)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,41 +7,68 @@ import (
 	"io"
 	"path/filepath"
 
+	"k8s.io/client-go/rest"
+
 	"github.com/shopfleet/shopfleet/e2e/fleet"
 	"github.com/shopfleet/shopfleet/e2e/fleet/binaries"
 	disks "github.com/shopfleet/shopfleet/e2e/fleet/csi"
+	"github.com/shopfleet/shopfleet/e2e/fleet/internal/manifests"
 	"github.com/shopfleet/shopfleet/e2e/fleet/internal/process"
 )
+
+// Cluster represents a cluster in which a driver works.
+type Cluster struct {
+	Admin *rest.Config
+	// Kubeconfig is a file with the same access. The controllers' logs are beside it.
+	Kubeconfig string
+}
+
+// Of returns a cluster of a fleet, which must be Driverless.
+func Of(c *fleet.Cluster) Cluster {
+	return Cluster{Admin: c.AdminConfig(), Kubeconfig: c.AdminKubeconfig()}
+}
+
+// install gives the cluster the definitions of snapshots.
+func (c Cluster) install(ctx context.Context) error {
+	definitions, err := binaries.SnapshotDefinitions(ctx)
+	if err != nil {
+		return err
+	}
+	objects, err := manifests.Parse(definitions)
+	if err != nil {
+		return err
+	}
+	if err := manifests.Apply(ctx, c.Admin, objects); err != nil {
+		return fmt.Errorf("installing the definitions of snapshots: %w", err)
+	}
+	return nil
+}
 
 // Controllers are the processes that work for one driver in one cluster.
 type Controllers struct {
 	processes map[string]process.ID
-	cluster   *fleet.Cluster
+	cluster   Cluster
 }
 
 // StartControllers installs a driver that listens in a cluster, with the definitions of snapshots, and starts the controllers.
 // The first call on a machine builds them, which takes minutes and writes to progress.
-func StartControllers(ctx context.Context, c *fleet.Cluster, d *Driver, progress io.Writer) (*Controllers, error) {
+func StartControllers(ctx context.Context, c Cluster, d *Driver, progress io.Writer) (*Controllers, error) {
 	programs, err := binaries.EnsureCSI(ctx, progress)
 	if err != nil {
 		return nil, err
 	}
-	definitions, err := binaries.SnapshotDefinitions(ctx)
-	if err != nil {
+	if err := c.install(ctx); err != nil {
 		return nil, err
 	}
-	if err := c.Apply(ctx, definitions); err != nil {
-		return nil, err
-	}
-	if err := disks.Install(ctx, c.AdminConfig(), d.Driver); err != nil {
+	if err := disks.Install(ctx, c.Admin, d.Driver); err != nil {
 		return nil, err
 	}
 	started := &Controllers{processes: map[string]process.ID{}, cluster: c}
-	for program, args := range arguments(c.AdminKubeconfig(), d.socket) {
+	for program, args := range arguments(c.Kubeconfig, d.socket) {
 		id, err := process.Start(process.Command{
-			Path: programs.Path(program), Args: args, Dir: filepath.Dir(c.AdminKubeconfig()), Log: started.logFile(program), Tied: true,
+			Path: programs.Path(program), Args: args, Dir: filepath.Dir(c.Kubeconfig), Log: started.logFile(program), Tied: true,
 			// For csi-provisioner the variable takes precedence over the argument.
-			Env: []string{"KUBECONFIG=" + c.AdminKubeconfig()},
+			Env: []string{"KUBECONFIG=" + c.Kubeconfig},
 		})
 		if err != nil {
 			return nil, errors.Join(err, started.Stop(ctx))
@@ -69,7 +96,7 @@ func arguments(kubeconfig, socket string) map[string][]string {
 }
 
 func (c *Controllers) logFile(program string) string {
-	return c.cluster.LogFile(fleet.Component(program))
+	return filepath.Join(filepath.Dir(c.cluster.Kubeconfig), program+".log")
 }
 
 // PIDs returns the numbers of the processes, by program.

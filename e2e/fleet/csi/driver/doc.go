@@ -1,5 +1,5 @@
 // Package driver serves the volumes and snapshots of a fake cloud as a CSI driver, and runs the controllers of Kubernetes
-// CSI that call it beside a cluster of a fleet.
+// CSI that call it beside a cluster.
 //
 // # Purpose
 //
@@ -13,9 +13,9 @@
 //
 //   - Play does both, and has volumes attached and grown.
 //
-// The cluster must be Driverless:
+// In a fleet:
 //
-//	playing, err := driver.Play(ctx, member, driver.Options{Driver: disks, Cloud: driver.EBS{…}, Zones: zones}, progress)
+//	playing, err := driver.Play(ctx, driver.Of(member), driver.Options{Driver: disks, Cloud: driver.EBS{…}, Zones: zones}, progress)
 //	err = playing.Run(ctx)
 //
 // # Non-goals

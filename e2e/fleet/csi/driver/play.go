@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 
-	"github.com/shopfleet/shopfleet/e2e/fleet"
 	disks "github.com/shopfleet/shopfleet/e2e/fleet/csi"
 )
 
@@ -17,7 +16,7 @@ type Playing struct {
 }
 
 // Play lets a driver listen, and starts its controllers in a cluster. Run attaches and grows its volumes, and ends all of it.
-func Play(ctx context.Context, c *fleet.Cluster, o Options, progress io.Writer) (*Playing, error) {
+func Play(ctx context.Context, c Cluster, o Options, progress io.Writer) (*Playing, error) {
 	d, err := Listen(ctx, o)
 	if err != nil {
 		return nil, err
@@ -27,7 +26,7 @@ func Play(ctx context.Context, c *fleet.Cluster, o Options, progress io.Writer) 
 		return nil, errors.Join(err, d.Stop())
 	}
 	p := &Playing{driver: d, controllers: controllers}
-	if p.standIn, err = disks.New(c.AdminConfig(), o.Driver); err != nil {
+	if p.standIn, err = disks.New(c.Admin, o.Driver); err != nil {
 		return nil, errors.Join(err, p.stop(ctx))
 	}
 	return p, nil
