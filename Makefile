@@ -248,7 +248,7 @@ test-unit: $(GOTESTSUM) ## Run the tests that need no control plane; PACKAGES=<p
 
 # The trap deletes the clusters also after a failure or an interruption.
 .PHONY: e2e-kind
-e2e-kind: $(GOTESTSUM) ## Run the end-to-end tests on kind clusters; needs docker. KEEP=1 keeps the clusters.
+e2e-kind: binaries-csi $(GOTESTSUM) ## Run the end-to-end tests on kind clusters; needs docker. KEEP=1 keeps the clusters.
 	cd e2e/kind/oauth2proxy && go test -count=1 -timeout 30m .
 	@trap '[ -n "$(KEEP)" ] || go run ./e2e/kind/cmd/testenv down' EXIT; \
 	export SHOPFLEET_KIND=1 KEEP=$(KEEP); \

@@ -14,6 +14,6 @@
 // # Trade-offs
 //
 // The subtests share the fleet and its shop, because starting them costs more than most
-// subtests: each leaves the shop running as it found it. With SHOPFLEET_KIND unset the tests
-// skip; make e2e-kind sets it.
+// subtests: each leaves the shop running as it found it, but for the last one, which deletes
+// a cluster. With SHOPFLEET_KIND unset the tests skip; make e2e-kind sets it.
 package kind

@@ -197,11 +197,11 @@ func (e *environment) awaitRestore(t *testing.T, r *v1.Restore, phase v1.Restore
 // checksums returns the checksums of the tables of an application's database.
 func (r *region) checksums(t *testing.T, app string) string {
 	t.Helper()
-	ask := `MYSQL_PWD="$APP_PASSWORD" mysql --protocol=tcp --host=127.0.0.1 --user="$APP_USER" --database="$APP_DATABASE" ` +
-		`--skip-column-names --silent --execute='CHECKSUM TABLE orders, order_lines, products EXTENDED'`
-	if app == shop {
-		ask = `for table in orders order_lines products; do psql --host=/var/run/postgresql --username=postgres --dbname="$APP_DATABASE" --tuples-only ` +
-			`--no-align --command="SELECT count(*), md5(string_agg(t::text, '|' ORDER BY t::text)) FROM $table t"; done`
+	ask := `for table in orders order_lines products; do psql --host=/var/run/postgresql --username=postgres --dbname="$APP_DATABASE" --tuples-only ` +
+		`--no-align --command="SELECT count(*), md5(string_agg(t::text, '|' ORDER BY t::text)) FROM $table t"; done`
+	if app == ledger {
+		ask = `MYSQL_PWD="$APP_PASSWORD" mysql --protocol=tcp --host=127.0.0.1 --user="$APP_USER" --database="$APP_DATABASE" ` +
+			`--skip-column-names --silent --execute='CHECKSUM TABLE orders, order_lines, products EXTENDED'`
 	}
 	var out string
 	fleettest.Within(t, patience, "the database of "+app+" in "+r.name, func(ctx context.Context) (err error) {

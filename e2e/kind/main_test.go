@@ -7,6 +7,9 @@ import (
 	"path/filepath"
 	"testing"
 
+	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
+
 	"github.com/shopfleet/shopfleet/e2e/framework"
 	"github.com/shopfleet/shopfleet/e2e/kind/testenv"
 )
@@ -20,6 +23,7 @@ const (
 )
 
 func TestMain(m *testing.M) {
+	ctrl.SetLogger(klog.Background())
 	code := m.Run()
 	if os.Getenv(enabled) != "" && os.Getenv(keep) == "" {
 		if err := testenv.Down(context.Background(), options()); err != nil {
@@ -77,6 +81,7 @@ func TestKind(t *testing.T) {
 	steps.Add("secrets, again", w.testSecrets, applied)
 	steps.Add(removed, w.testUninstall, applied)
 	steps.Add("every command", w.testEveryCommand, switched, observed, upgraded, removed)
+	steps.Add("restores", w.testRestores, applied) // The last, because it loses a cluster.
 	steps.Run(t)
 }
 

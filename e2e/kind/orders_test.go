@@ -190,7 +190,7 @@ func (e *environment) testRollingUpdate(t *testing.T) {
 	t.Helper()
 	customersOf := map[string]*customers{}
 	for _, r := range e.regions {
-		customersOf[r.name] = r.sendCustomers(t)
+		customersOf[r.name] = r.sendCustomers(t, shop)
 	}
 	e.change(t, fmt.Sprintf(`{"spec":{"frontend":{"image":%q},"backend":{"image":%q}}}`, images.FrontendNew, images.BackendNew))
 	e.running(t, shop)
@@ -229,8 +229,8 @@ type customers struct {
 	pod    *corev1.Pod
 }
 
-// sendCustomers starts customers in the region, and returns when they order.
-func (r *region) sendCustomers(t *testing.T) *customers {
+// sendCustomers starts customers of an application in the region, and returns when they order.
+func (r *region) sendCustomers(t *testing.T, app string) *customers {
 	t.Helper()
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, GenerateName: "customers-"}}
 	pod.Spec = corev1.PodSpec{
@@ -242,7 +242,7 @@ func (r *region) sendCustomers(t *testing.T) *customers {
 		},
 		Containers: []corev1.Container{{
 			Name: "customers", Image: images.Customer,
-			Args: []string{"-url", "http://" + shop + "-frontend", "-customers", "3"},
+			Args: []string{"-url", "http://" + app + "-frontend", "-customers", "3"},
 			SecurityContext: &corev1.SecurityContext{
 				AllowPrivilegeEscalation: new(false),
 				Capabilities:             &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},

@@ -60,7 +60,7 @@ func (e *environment) testReplicaLost(t *testing.T) {
 	e.inEach(t, "lost", func(t *testing.T, r *region) {
 		t.Helper()
 		e.follows(t, r)
-		ordering, claim, pod := r.sendCustomers(t), r.replicaClaim(t), r.podOf(t, replica)
+		ordering, claim, pod := r.sendCustomers(t, shop), r.replicaClaim(t), r.podOf(t, replica)
 		r.lose(t)
 		fleettest.Within(t, patience, "the replica in "+r.name+" to be lost", func(ctx context.Context) error {
 			return r.reported(ctx, v1.ReplicaLost)

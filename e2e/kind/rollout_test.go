@@ -33,7 +33,7 @@ func (e *environment) testRollout(t *testing.T) {
 	}
 	customersOf := map[string]*customers{}
 	for _, r := range e.regions {
-		customersOf[r.name] = r.sendCustomers(t)
+		customersOf[r.name] = r.sendCustomers(t, shop)
 	}
 	e.change(t, fmt.Sprintf(`{"spec":{"frontend":{"image":%q}}}`, missingImage))
 	e.awaitRollout(t, shop, v1.RolloutRolledBack)
@@ -69,7 +69,7 @@ func (e *environment) testBlueGreen(t *testing.T) {
 	e.running(t, shop)
 	customersOf := map[string]*customers{}
 	for _, r := range e.regions {
-		customersOf[r.name] = r.sendCustomers(t)
+		customersOf[r.name] = r.sendCustomers(t, shop)
 	}
 	e.change(t, `{"spec":{"frontend":{"env":[{"name":"RELEASE","value":"2"}]}}}`)
 	e.running(t, shop)

@@ -31,7 +31,7 @@ func (e *environment) testPassword(t *testing.T) {
 		t.Error("the password of the Secret is not accepted")
 	}
 
-	ordering := r.sendCustomers(t)
+	ordering := r.sendCustomers(t, shop)
 	patch := fmt.Appendf(nil, `{"stringData":{"password":%q}}`, password)
 	if err := r.Patch(t.Context(), secret, client.RawPatch(types.MergePatchType, patch)); err != nil {
 		t.Fatal(err)

@@ -39,6 +39,8 @@ type Spec struct {
 	// Ports are container ports of the node that get a free port of the machine's
 	// loopback address.
 	Ports []int32
+	// Mounts maps paths in the node to folders of this machine. Missing ones are created.
+	Mounts map[string]string
 }
 
 // Cluster is a cluster that runs.
@@ -93,6 +95,11 @@ func (c *Cluster) reuse(ctx context.Context) error {
 	}
 	if _, err := os.Stat(filepath.Join(c.Dir, "audit", auditFile)); err != nil {
 		return fmt.Errorf("finding its audit log: %w", err)
+	}
+	for path := range c.Mounts {
+		if _, err := c.Exec(ctx, "mountpoint", "-q", path); err != nil {
+			return fmt.Errorf("finding %q mounted: %w", path, err)
+		}
 	}
 	config, err := c.Config()
 	if err != nil {

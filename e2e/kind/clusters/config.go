@@ -3,8 +3,10 @@ package clusters
 import (
 	_ "embed"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"sigs.k8s.io/kind/pkg/apis/config/v1alpha4"
 	"sigs.k8s.io/yaml"
@@ -59,6 +61,16 @@ func (c *Cluster) config() (*v1alpha4.Cluster, error) {
 		Role:        v1alpha4.ControlPlaneRole,
 		Labels:      c.labels(),
 		ExtraMounts: []v1alpha4.Mount{{HostPath: folder, ContainerPath: auditFolder}},
+	}
+	for _, inside := range slices.Sorted(maps.Keys(c.Mounts)) {
+		folder, err := filepath.Abs(c.Mounts[inside])
+		if err == nil {
+			err = os.MkdirAll(folder, 0o755)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("making a folder that cluster %q mounts: %w", c.Name, err)
+		}
+		node.ExtraMounts = append(node.ExtraMounts, v1alpha4.Mount{HostPath: folder, ContainerPath: inside})
 	}
 	for _, port := range c.Ports {
 		node.ExtraPortMappings = append(node.ExtraPortMappings, v1alpha4.PortMapping{ContainerPort: port, ListenAddress: "127.0.0.1"})

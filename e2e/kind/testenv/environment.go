@@ -14,6 +14,7 @@ import (
 	"github.com/shopfleet/shopfleet/e2e/fleet/binaries"
 	"github.com/shopfleet/shopfleet/e2e/kind/clusters"
 	"github.com/shopfleet/shopfleet/e2e/kind/images"
+	"github.com/shopfleet/shopfleet/e2e/kind/volumes"
 )
 
 const (
@@ -22,6 +23,8 @@ const (
 	PagePort = 30080
 	// hub is the name of the cluster that is no member.
 	hub = "hub"
+	// dataFolder is the folder with the data of volumes.
+	dataFolder = "volumes"
 )
 
 // place represents the location of a member.
@@ -30,7 +33,7 @@ type place struct{ name, region, zone string }
 func places() []place {
 	return []place{
 		{name: "eu-1", region: "eu-west-1", zone: "eu-west-1a"},
-		{name: "us-1", region: "us-central1", zone: "us-central1-a"},
+		{name: "us-1", region: "us-east-1", zone: "us-east-1a"},
 	}
 }
 
@@ -97,20 +100,30 @@ func (e *Environment) startClusters(ctx context.Context) error {
 	var group sync.WaitGroup
 	failed := make([]error, 1+len(places()))
 	group.Go(func() {
-		e.Hub, failed[0] = clusters.Up(ctx, clusters.Spec{Name: e.Prefix + hub, Dir: e.Path(hub)}, e.named(hub))
+		e.Hub, failed[0] = clusters.Up(ctx, clusters.Spec{Name: e.Prefix + hub, Dir: e.Path(hub), Mounts: e.data()}, e.named(hub))
 	})
 	e.Members = make([]*Member, len(places()))
 	for i, p := range places() {
 		group.Go(func() {
 			e.Members[i] = &Member{MemberName: p.name}
+			mounts := e.data()
+			mounts[volumes.RegistryFolder] = e.Registry(p.name)
 			e.Members[i].Cluster, failed[i+1] = clusters.Up(ctx, clusters.Spec{
-				Name: e.Prefix + p.name, Dir: e.Path(p.name), Region: p.region, Zone: p.zone, Ports: []int32{PagePort},
+				Name: e.Prefix + p.name, Dir: e.Path(p.name), Region: p.region, Zone: p.zone, Ports: []int32{PagePort}, Mounts: mounts,
 			}, e.named(p.name))
 		})
 	}
 	group.Wait()
 	return errors.Join(failed...)
 }
+
+// data returns where nodes mount the data of volumes.
+func (e *Environment) data() map[string]string {
+	return map[string]string{volumes.DataFolder: e.Path(dataFolder)}
+}
+
+// Registry returns the folder that the kubelet of a member looks in for drivers.
+func (e *Environment) Registry(member string) string { return e.Path(member, "drivers") }
 
 func (e *Environment) load(ctx context.Context) error {
 	if err := e.builder.Load(ctx, []string{e.Images.Hub}, e.Hub); err != nil {
@@ -153,7 +166,7 @@ func Down(ctx context.Context, o Options) error {
 	if err := clusters.Delete(o.clusterNames(), o.Progress); err != nil {
 		return errors.Join(append(failed, err)...)
 	}
-	for _, name := range append([]string{hub, "bin"}, memberNames()...) {
+	for _, name := range append([]string{hub, "bin", dataFolder}, memberNames()...) {
 		failed = append(failed, os.RemoveAll(filepath.Join(o.Dir, name)))
 	}
 	return errors.Join(failed...)
