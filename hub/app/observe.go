@@ -33,7 +33,7 @@ type observation struct {
 	// until is when placement and rollout are to be decided again; zero if nothing but an event changes
 	// them.
 	until time.Time
-	// specAnswered is true if the decision is about the revision of the spec. While a cluster connects it is the last one.
+	// specAnswered is true if the decision is about the revision of the spec. While a cluster connects, the last decision stays.
 	specAnswered bool
 	// rollbackDecided is true if v1.RollbackToAnnotation was considered in the decision.
 	rollbackDecided bool

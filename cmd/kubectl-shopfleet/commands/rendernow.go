@@ -104,19 +104,13 @@ func (r *renderNow) annotateAll(ctx context.Context, hub *cluster, apps []v1.Eco
 	var failed error
 	waiting := false
 	for i := range apps {
-		key := client.ObjectKeyFromObject(&apps[i])
-		_, err := versionThatWaits(&apps[i])
-		if err == nil {
-			_, err = r.annotate(ctx, hub, key)
-		}
-		if errors.Is(err, errNothingHeld) {
+		if _, err := versionThatWaits(&apps[i]); errors.Is(err, errNothingHeld) {
 			continue
 		}
 		waiting = true
-		if errors.Is(err, errNoVersionYet) {
-			err = fmt.Errorf("EcommerceApp %s: %w", key, err)
+		if _, err := r.annotate(ctx, hub, client.ObjectKeyFromObject(&apps[i])); !errors.Is(err, errNothingHeld) {
+			failed = errors.Join(failed, err)
 		}
-		failed = errors.Join(failed, err)
 	}
 	if !waiting {
 		r.say("No cluster waits to replace pods of an earlier version.")
