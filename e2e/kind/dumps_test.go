@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/cloud/fake/ec2"
 	"github.com/shopfleet/shopfleet/config"
 	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
 	"github.com/shopfleet/shopfleet/e2e/kind/testenv"
@@ -64,33 +65,39 @@ func (e *environment) openBucket(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	secret := &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: config.Namespace, Name: bucketAccount, Labels: map[string]string{v1.CloudAccountLabel: "true"}},
-		Data:       map[string][]byte{"accessKeyID": []byte(store.KeyID), "secretAccessKey": []byte(store.Key)},
-	}
 	account := &v1.CloudAccount{
 		ObjectMeta: metav1.ObjectMeta{Name: bucketAccount},
 		Spec: v1.CloudAccountSpec{
 			Provider: v1.ProviderAWS, AWS: &v1.AWSAccount{AccountID: "123456789012"},
-			Credentials:   v1.CloudCredentials{Type: v1.CredentialsSecret, SecretRef: &v1.LocalSecretReference{Name: bucketAccount}},
 			ObjectStorage: &v1.ObjectStorage{Bucket: store.Bucket, Prefix: "shops", Region: store.Region, Endpoint: store.Endpoint, CABundle: store.CA},
 		},
 	}
+	e.openAccount(t, account, v1.ConditionObjectStorageReady, ec2.Key{ID: store.KeyID, Secret: store.Key})
+	for _, r := range e.regions {
+		e.hub.must(t, "patch", "membercluster", r.name, "--type=merge", "--patch", `{"spec":{"cloudAccountRef":{"name":"`+bucketAccount+`"}}}`)
+	}
+}
+
+// openAccount creates an account of AWS with its key, and waits until a condition of it is true.
+func (e *environment) openAccount(t *testing.T, account *v1.CloudAccount, condition string, key ec2.Key) {
+	t.Helper()
+	secret := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: config.Namespace, Name: account.Name, Labels: map[string]string{v1.CloudAccountLabel: "true"}},
+		Data:       map[string][]byte{"accessKeyID": []byte(key.ID), "secretAccessKey": []byte(key.Secret)},
+	}
+	account.Spec.Credentials = v1.CloudCredentials{Type: v1.CredentialsSecret, SecretRef: &v1.LocalSecretReference{Name: account.Name}}
 	for _, o := range []client.Object{secret, account} {
 		e.hub.recreate(t, o)
 	}
-	fleettest.Within(t, patience, "the hub to reach the bucket", func(ctx context.Context) error {
+	fleettest.Within(t, patience, "the hub to have access to "+account.Name, func(ctx context.Context) error {
 		if err := e.hub.Get(ctx, client.ObjectKeyFromObject(account), account); err != nil {
 			return err
 		}
-		if !meta.IsStatusConditionTrue(account.Status.Conditions, v1.ConditionObjectStorageReady) {
+		if !meta.IsStatusConditionTrue(account.Status.Conditions, condition) {
 			return fmt.Errorf("%w: %+v", errNotSo, account.Status.Conditions)
 		}
 		return nil
 	})
-	for _, r := range e.regions {
-		e.hub.must(t, "patch", "membercluster", r.name, "--type=merge", "--patch", `{"spec":{"cloudAccountRef":{"name":"`+bucketAccount+`"}}}`)
-	}
 }
 
 // recreate replaces an object of an earlier run.
@@ -156,17 +163,22 @@ func (e *environment) dump(t *testing.T, app string, r *region) *v1.Backup {
 	if i < 0 {
 		t.Fatalf("no Backup is called what was said: %s", out)
 	}
-	made := &list.Items[i]
-	fleettest.Within(t, patience, "the backup "+made.Name, func(ctx context.Context) error {
-		if err := e.hub.get(ctx, made.Name, made); err != nil {
+	e.awaitBackup(t, &list.Items[i])
+	return &list.Items[i]
+}
+
+// awaitBackup waits until a Backup is complete.
+func (e *environment) awaitBackup(t *testing.T, b *v1.Backup) {
+	t.Helper()
+	fleettest.Within(t, patience, "the backup "+b.Name, func(ctx context.Context) error {
+		if err := e.hub.get(ctx, b.Name, b); err != nil {
 			return err
 		}
-		if made.Status.Phase != v1.BackupCompleted {
-			return fmt.Errorf("%w: %s: %s", errNotSo, made.Status.Phase, made.Status.Message)
+		if b.Status.Phase != v1.BackupCompleted {
+			return fmt.Errorf("%w: %s: %s", errNotSo, b.Status.Phase, b.Status.Message)
 		}
 		return nil
 	})
-	return made
 }
 
 // load makes a Restore.

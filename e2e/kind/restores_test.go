@@ -4,15 +4,12 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
-	"fmt"
 	"os"
 	"slices"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cloud/fake/ec2"
@@ -94,7 +91,9 @@ func (e *environment) openCloud(t *testing.T) map[string]*volumes.Driver {
 		}
 	})
 	e.trust(t, served.CA)
-	e.openAccount(t, key, served.Endpoint)
+	e.openAccount(t, &v1.CloudAccount{ObjectMeta: metav1.ObjectMeta{Name: cloudAccount}, Spec: v1.CloudAccountSpec{
+		Provider: v1.ProviderAWS, AWS: &v1.AWSAccount{AccountID: key.Account}, Endpoint: served.Endpoint,
+	}}, v1.ConditionReady, key)
 	drivers := map[string]*volumes.Driver{}
 	t.Cleanup(func() {
 		for _, d := range drivers {
@@ -135,31 +134,6 @@ func (e *environment) trust(t *testing.T, ca []byte) {
 	e.hub.must(t, "rollout", "status", "deployment/shopfleet-hub", "--namespace", config.Namespace, "--timeout", patience.String())
 }
 
-// openAccount creates the CloudAccount, and waits until the hub has access.
-func (e *environment) openAccount(t *testing.T, key ec2.Key, endpoint string) {
-	t.Helper()
-	secret := &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: config.Namespace, Name: cloudAccount, Labels: map[string]string{v1.CloudAccountLabel: "true"}},
-		Data:       map[string][]byte{"accessKeyID": []byte(key.ID), "secretAccessKey": []byte(key.Secret)},
-	}
-	account := &v1.CloudAccount{ObjectMeta: metav1.ObjectMeta{Name: cloudAccount}, Spec: v1.CloudAccountSpec{
-		Provider: v1.ProviderAWS, AWS: &v1.AWSAccount{AccountID: key.Account}, Endpoint: endpoint,
-		Credentials: v1.CloudCredentials{Type: v1.CredentialsSecret, SecretRef: &v1.LocalSecretReference{Name: cloudAccount}},
-	}}
-	for _, o := range []client.Object{secret, account} {
-		e.hub.recreate(t, o)
-	}
-	fleettest.Within(t, patience, "the hub to have access to the cloud", func(ctx context.Context) error {
-		if err := e.hub.Get(ctx, client.ObjectKeyFromObject(account), account); err != nil {
-			return err
-		}
-		if !meta.IsStatusConditionTrue(account.Status.Conditions, v1.ConditionReady) {
-			return fmt.Errorf("%w: %+v", errNotSo, account.Status.Conditions)
-		}
-		return nil
-	})
-}
-
 // applyOutlet applies the application whose databases are on volumes of the cloud, and waits until it runs.
 func (e *environment) applyOutlet(t *testing.T) {
 	t.Helper()
@@ -183,15 +157,7 @@ func (e *environment) snapshot(t *testing.T, from, to *region) *v1.Backup {
 	if err := e.hub.Create(t.Context(), b); err != nil {
 		t.Fatal(err)
 	}
-	fleettest.Within(t, patience, "the backup "+b.Name, func(ctx context.Context) error {
-		if err := e.hub.get(ctx, b.Name, b); err != nil {
-			return err
-		}
-		if b.Status.Phase != v1.BackupCompleted {
-			return fmt.Errorf("%w: %s: %s", errNotSo, b.Status.Phase, b.Status.Message)
-		}
-		return nil
-	})
+	e.awaitBackup(t, b)
 	return b
 }
 
