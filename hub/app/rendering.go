@@ -53,14 +53,21 @@ func (r *Reconciler) renderingRequest(app *v1.EcommerceApp, in *observation) rol
 	if s := in.Rollout; s != nil && s.State != v1.RolloutComplete && s.State != v1.RolloutRolledBack {
 		request.Revision = s.Revision
 	}
+	request.Clusters = renderingsOf(r.clustersOf(app, &in.Input), &in.Input)
+	return request
+}
+
+// renderingsOf returns what is known of the pod templates in clusters, in their order.
+func renderingsOf(clusters []rollout.Cluster, in *aggregate.Input) []rollout.RenderingCluster {
 	members := make(map[string]*aggregate.Cluster, len(in.Clusters))
 	for i := range in.Clusters {
 		members[in.Clusters[i].Name] = &in.Clusters[i]
 	}
-	for _, c := range r.clustersOf(app, &in.Input) {
-		request.Clusters = append(request.Clusters, renderingOf(c, in.Previous.EntryOf(c.Name), members[c.Name].Copy))
+	renderings := make([]rollout.RenderingCluster, 0, len(clusters))
+	for _, c := range clusters {
+		renderings = append(renderings, renderingOf(c, in.Previous.EntryOf(c.Name), members[c.Name].Copy))
 	}
-	return request
+	return renderings
 }
 
 // renderingOf returns what is known of the pod templates in a cluster. What the status has lost is read in the copy.

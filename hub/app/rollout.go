@@ -152,6 +152,9 @@ func (r *Reconciler) rolloutRequest(ctx context.Context, app *v1.EcommerceApp, i
 	if last != nil && (last.DatabaseServer == nil) != (server == nil) {
 		awaitServers(request.Clusters)
 	}
+	for i, c := range renderingsOf(request.Clusters, &in.Input) {
+		request.Clusters[i].Replacing = c.IsReplacing(in.Previous.Rendering)
+	}
 	request.Paused = rollout.IsPaused(app)
 	if revision, region, _ := strings.Cut(app.Annotations[v1.ApproveAnnotation], "/"); revision == strconv.FormatInt(resolved.Revision, 10) {
 		request.Approved = region

@@ -16,6 +16,7 @@ import (
 	"github.com/shopfleet/shopfleet/hub/app/aggregate"
 	"github.com/shopfleet/shopfleet/hub/app/revisions"
 	"github.com/shopfleet/shopfleet/hub/app/rollout"
+	"github.com/shopfleet/shopfleet/spoke/render"
 )
 
 // TestAMajorVersionWaitsForTheRollout edits the version of MySQL to the next major one while a rollout is in progress: what
@@ -214,5 +215,43 @@ func TestDryRunRollout(t *testing.T) {
 		if spec == nil || len(clusters) != 2 || len(clusters[1].Unready) != 1 || clusters[1].Unready[0].Name != "backend" {
 			t.Errorf("%s: rollout %v, clusters %+v, want those with a component that is not ready", name, spec, clusters)
 		}
+	}
+}
+
+// TestPodsThatAreReplacedCount edits an application while an upgrade of the hub replaces its pods in the second cluster.
+func TestPodsThatAreReplacedCount(t *testing.T) {
+	t.Parallel()
+	scheme := runtime.NewScheme()
+	if err := appsv1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	hub := fake.NewClientBuilder().WithScheme(scheme).Build()
+	r := observer(time.Unix(0, 0))
+	r.revisions = revisions.New(hub, hub, nil)
+	app, in := upgraded(func(app *v1.EcommerceApp, in *observation) {
+		began(in)
+		in.Clusters[0].Region, in.Previous.Clusters[0].Region = "zz", "zz" // The last in order.
+		app.Namespace, app.Name, app.UID = "shops", "shop", "u"
+		app.Spec.Image, app.Spec.Rollout = "shop:v2", &v1.Rollout{}
+		for i := range in.Previous.Clusters {
+			in.Previous.Clusters[i].Revision, in.Clusters[i].Copy.Revision = 1, 1
+		}
+		in.Previous.Rollout = &v1.RolloutStatus{Revision: 1, State: v1.RolloutComplete, CompletionTime: new(in.Now)}
+	})
+	app.Status = in.Previous
+	pass := func() (map[string]int64, string) {
+		t.Helper()
+		got := &observation{Input: in.Input}
+		if err := r.decideRollout(t.Context(), app, got); err != nil {
+			t.Fatal(err)
+		}
+		return got.Revisions, got.Rollout.Message
+	}
+	if got, message := pass(); got["a"] != 1 || got["b"] != 1 || !strings.Contains(message, "began before: a") {
+		t.Errorf("while pods are replaced in a, the clusters get the revisions %v: %s", got, message)
+	}
+	in.Clusters[0].Copy.Rendering, in.Clusters[0].Copy.Status.HeldTemplates = render.Version, nil
+	if got, message := pass(); got["a"] != 1 || got["b"] != 2 {
+		t.Errorf("once they are, the clusters get the revisions %v: %s", got, message)
 	}
 }

@@ -248,15 +248,18 @@ func (p *planner) startSome(pending []*progress) {
 	switch {
 	case updating > 0:
 	case blocked:
-		p.status.Message = "waiting for updates that were superseded: " + v1.FirstOf(superseded)
+		p.status.Message = "waiting for updates that began before: " + v1.FirstOf(superseded)
 	case len(waiting) > 0:
 		p.status.Message = "waiting for a backup, or for a server to start, before the upgrade of the database: " + v1.FirstOf(waiting)
 	}
 }
 
-// isSuperseded reports whether a cluster is being updated to a revision of an earlier rollout. It counts as one that is
-// updated until it is ready or fails.
+// isSuperseded reports whether a cluster is being updated to a revision of an earlier rollout, or to another version of the
+// pod templates. It counts as one that is updated until it is ready or fails.
 func (p *planner) isSuperseded(c *progress) bool {
+	if c.Replacing {
+		return true
+	}
 	earlier := c.next != p.status.Revision && c.next != p.status.PreviousRevision
 	return earlier && !c.SetAside && c.Serving && c.isChanging() && c.Failure == ""
 }

@@ -42,6 +42,41 @@ func TestBegin(t *testing.T) {
 	})
 }
 
+// TestReplacing edits an application while an upgrade of the hub replaces its pods in a cluster.
+func TestReplacing(t *testing.T) {
+	t.Parallel()
+	withLimit := func(r *Request) { r.Spec.MaxConcurrentClusters = 2 }
+	runDecisions(t, []decisionCase{
+		{
+			name: "it counts as an update", last: complete(1), clusters: "eu-1=1 us-1=1,replacing",
+			want: "Progressing eu 0/2 waiting for updates that began before: us-1 | eu-1=1 us-1=1",
+		}, {
+			name: "one of the region counts, too", last: rolling(), clusters: "eu-1=2 us-1=1 us-2=1,replacing us-3=1", with: withLimit,
+			want: "Progressing us 1/4 waiting for us-1, us-2, us-3 | eu-1=2 us-1=2(0s) us-2=2(0s) us-3=1 | until 10m0s",
+		}, {
+			name: "an edit that mends it begins there at once", last: complete(1), clusters: "eu-1=1,replacing us-1=1",
+			want: "Progressing eu 0/2 waiting for eu-1, us-1 | eu-1=2(0s) us-1=1 | until 10m0s",
+		}, {
+			name: "one that has the revision already counts once", last: rolling(began("us-1", 3)), clusters: "eu-1=2 us-1=2,replacing us-2=1 us-3=1",
+			with: func(r *Request) {
+				withLimit(r)
+				r.Clusters[1].Unready = []Component{{Name: "frontend", Changing: true}}
+			},
+			want: "Progressing us 1/4 waiting for us-1, us-2, us-3 | eu-1=2 us-1=2(-3m0s) us-2=2(0s) us-3=1 | until 7m0s",
+		}, {
+			name: "with All it is in no way", last: complete(1), clusters: "eu-1=1 us-1=1,replacing", with: func(r *Request) { r.Spec.Strategy = v1.RolloutAll },
+			want: "Progressing 0/2 waiting for eu-1, us-1 | eu-1=2(0s) us-1=2(0s) | until 10m0s",
+		}, {
+			name: "a rollback does not wait for it", last: rolling(began("eu-1", 3)), clusters: "eu-1=2,failed us-1=1,replacing",
+			want: "RollingBack 0/2 eu-1: ProgressDeadlineExceeded | eu-1=1(0s) us-1=1",
+		}, {
+			name: "nor does an edit back to the healthy revision", last: rolling(began("us-1", 3)), clusters: "eu-1=2 us-1=2,replacing",
+			with: func(r *Request) { r.Revision = 1 },
+			want: "Progressing eu 0/2 waiting for eu-1, us-1 | eu-1=1(0s) us-1=1(0s) | until 10m0s",
+		},
+	})
+}
+
 func TestSupersede(t *testing.T) {
 	t.Parallel()
 	runDecisions(t, []decisionCase{
@@ -52,7 +87,7 @@ func TestSupersede(t *testing.T) {
 		}, {
 			name: "an update that is superseded counts until it is ready", last: rolling(began("us-1", 3)), clusters: "eu-1=2 eu-2=2 us-1=2,updating us-2=1",
 			with: func(r *Request) { r.Revision = 3 },
-			want: "Progressing eu 0/4 waiting for updates that were superseded: us-1 | eu-1=2 eu-2=2 us-1=2 us-2=1 | superseded us-1(never)",
+			want: "Progressing eu 0/4 waiting for updates that began before: us-1 | eu-1=2 eu-2=2 us-1=2 us-2=1 | superseded us-1(never)",
 		}, {
 			name: "one that gets what was healthy is none", last: rolling(), clusters: "eu-1=2 eu-2=1 us-1=1,updating",
 			want: "Progressing eu 1/3 waiting for eu-2, us-1 | eu-1=2 eu-2=2(0s) us-1=1 | until 10m0s",

@@ -29,6 +29,9 @@ type Cluster struct {
 	// Waiting means that an upgrade of the database waits for its backup, or for the server before it to start. The
 	// cluster does not begin before, unless it is updated out of turn: then it is not healthy, and its time does not count.
 	Waiting bool
+	// Replacing means that pods of an earlier version of the pod templates are being replaced: see
+	// RenderingCluster.IsReplacing.
+	Replacing bool
 	// Refused says why the database of the cluster cannot get the server of the revision in the spec; empty if it can.
 	// The cluster is left behind, and has its turn when it can.
 	Refused string

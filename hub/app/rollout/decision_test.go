@@ -71,7 +71,8 @@ func leftIn(message string) []string {
 // what follows: updating (not ready, and serving customers), down (neither), failed (it needs a user),
 // aside, empty (ready, without replicas), copied (ready, with a copy of no revision),
 // refused (ready, and its copy stays as it was), refuses (ready, and its database cannot follow the revision of the
-// spec), and backup (it waits for one before the upgrade of its database).
+// spec), backup (it waits for one before the upgrade of its database), and replacing (ready, and pods of an earlier version are being
+// replaced).
 func clustersOf(t *testing.T, text string) []Cluster {
 	t.Helper()
 	var clusters []Cluster
@@ -113,6 +114,8 @@ func clusterIn(state string, c Cluster) Cluster {
 		c.NoReplicas = true
 	case "backup":
 		c.Waiting = true
+	case "replacing":
+		c.Replacing = true
 	}
 	return c
 }

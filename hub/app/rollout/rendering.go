@@ -137,6 +137,19 @@ func (r RenderingRequest) waits(c RenderingCluster) bool {
 	return c.Held && c.Renders == r.Version && c.Version != r.Version
 }
 
+// IsReplacing reports whether a cluster that serves customers replaces pods of an earlier version, by the last state of the
+// rollout of the version. It ends at the deadline, which fails the version or leaves the cluster behind. That does not come
+// while data is copied, so that nothing else waits for that either.
+func (c RenderingCluster) IsReplacing(last *v1.RolloutStatus) bool {
+	now := progress{Cluster: c.Cluster}
+	if last == nil || last.State == v1.RolloutFailed || c.SetAside || !c.Serving || c.Failure != "" || now.copies() ||
+		slices.Contains(last.LeftBehind, c.Name) {
+		return false
+	}
+	begun := slices.ContainsFunc(last.Updating, func(u v1.ClusterUpdate) bool { return u.Name == c.Name })
+	return begun && (!c.Named || c.Held || now.isChanging())
+}
+
 // TemplatesSpec returns what a version of the pod templates is rolled out by: the spec's rollout, or without one a cluster
 // after the other, without a soak time.
 func TemplatesSpec(spec *v1.Rollout) v1.Rollout {

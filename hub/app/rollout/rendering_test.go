@@ -304,3 +304,41 @@ func TestAtOnceCompletes(t *testing.T) {
 		t.Errorf("%d of %d clusters have it, since %s, want 3 since %s", s.Updated, s.Total, s.CompletionTime, began)
 	}
 }
+
+// TestIsReplacing checks for how long a cluster that has begun replaces pods: others wait for that.
+func TestIsReplacing(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		change func(*RenderingCluster, *v1.RolloutStatus)
+		want   bool
+	}{
+		"until it has no earlier pods":     {change: func(*RenderingCluster, *v1.RolloutStatus) {}, want: true},
+		"until its copy names the version": {want: true, change: func(c *RenderingCluster, _ *v1.RolloutStatus) { c.Held, c.Named = false, false }},
+		"until the pods are replaced": {want: true, change: func(c *RenderingCluster, _ *v1.RolloutStatus) {
+			c.Held, c.Unready = false, []Component{{Name: "backend", Changing: true}}
+		}},
+		"not while it soaks":              {change: func(c *RenderingCluster, _ *v1.RolloutStatus) { c.Held = false }},
+		"not before it has begun":         {change: func(_ *RenderingCluster, s *v1.RolloutStatus) { s.Updating = nil }},
+		"not once the version has failed": {change: func(_ *RenderingCluster, s *v1.RolloutStatus) { s.State = v1.RolloutFailed }},
+		"not if it needs a user":          {change: func(c *RenderingCluster, _ *v1.RolloutStatus) { c.Failure = "failed" }},
+		"not while it copies data": {change: func(c *RenderingCluster, _ *v1.RolloutStatus) {
+			c.Unready = []Component{{Name: "database", Copying: true}}
+		}},
+		"not if it is left behind":      {change: func(_ *RenderingCluster, s *v1.RolloutStatus) { s.LeftBehind = []string{"a"} }},
+		"not if it does not respond":    {change: func(c *RenderingCluster, _ *v1.RolloutStatus) { c.SetAside = true }},
+		"not if it serves no customers": {change: func(c *RenderingCluster, _ *v1.RolloutStatus) { c.Serving = false }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cluster := *upgraded(nil).cluster("a")
+			last := &v1.RolloutStatus{Revision: 2, State: v1.RolloutProgressing, Updating: []v1.ClusterUpdate{{Name: "a"}}}
+			c.change(&cluster, last)
+			if got := cluster.IsReplacing(last); got != c.want {
+				t.Errorf("got %v", got)
+			}
+		})
+	}
+	if upgraded(nil).cluster("a").IsReplacing(nil) {
+		t.Error("no version was rolled out, and a cluster waits for it")
+	}
+}
