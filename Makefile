@@ -252,7 +252,7 @@ e2e-kind: binaries-csi $(GOTESTSUM) ## Run the end-to-end tests on kind clusters
 	cd e2e/kind/oauth2proxy && go test -count=1 -timeout 30m .
 	@trap '[ -n "$(KEEP)" ] || go run ./e2e/kind/cmd/testenv down' EXIT; \
 	export SHOPFLEET_KIND=1 KEEP=$(KEEP); \
-	$(call runTests,kind,standard-verbose,-count=1 -timeout 45m $(GOTEST_FLAGS) ./e2e/kind)
+	$(call runTests,kind,standard-verbose,-count=1 -timeout 60m $(GOTEST_FLAGS) ./e2e/kind)
 
 .PHONY: skew
 skew: binaries $(GOTESTSUM) ## Run hub, agents and plugins of this tree and of the release before in one fleet, in both directions.

@@ -15,10 +15,9 @@ import (
 )
 
 const (
-	// enabled is the variable that enables the tests, restores the one that adds those of restores, keep the one that keeps
-	// the clusters, artifacts the folder for logs and objects after a failure.
+	// enabled is the variable that enables the tests, keep the one that keeps the clusters, artifacts the folder for logs and
+	// objects after a failure.
 	enabled   = "SHOPFLEET_KIND"
-	restores  = "SHOPFLEET_KIND_RESTORES"
 	keep      = "KEEP"
 	artifacts = "ARTIFACTS"
 )
@@ -82,9 +81,7 @@ func TestKind(t *testing.T) {
 	steps.Add("secrets, again", w.testSecrets, applied)
 	steps.Add(removed, w.testUninstall, applied)
 	steps.Add("every command", w.testEveryCommand, switched, observed, upgraded, removed)
-	if os.Getenv(restores) != "" { // The last, because it deletes a cluster.
-		steps.Add("restores", w.testRestores, applied)
-	}
+	steps.Add("restores", w.testRestores, applied) // The last, because it deletes a cluster.
 	steps.Run(t)
 }
 
