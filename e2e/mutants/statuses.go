@@ -66,6 +66,11 @@ func ofParts() []Mutant {
 			"hub/app/rollout", "TestGuardedWithoutHealthy",
 		},
 		{
+			"replaced-meanwhile", "a revision does not know where pods of an earlier version are being replaced",
+			appPackage + "/rollout.go", ".Replacing = c.IsReplacing(in.Previous.Rendering)", ".Replacing = c.IsReplacing(nil)",
+			appPackage, "TestPodsThatAreReplacedCount",
+		},
+		{
 			"orphans-for-ever", "the record of orphans stays when the member is gone",
 			"hub/members/controller/reconciler.go", "errors.Join(r.register(ctx, name), r.forgetOrphans(ctx, name))", "errors.Join(r.register(ctx, name))",
 			"hub/members/controller", "TestRecordOfOrphans",
