@@ -125,7 +125,7 @@ func (s Spec) ReplicaClaims() []ReplicaClaim {
 	var all []ReplicaClaim
 	for i := int32(1); i < s.Replicas; i++ {
 		pod := fmt.Sprintf("%s-%d", s.StatefulSetName(), i)
-		all = append(all, ReplicaClaim{Pod: pod, Claim: dataVolume + "-" + pod})
+		all = append(all, ReplicaClaim{Pod: pod, Claim: DataVolume + "-" + pod})
 	}
 	return all
 }
@@ -138,7 +138,7 @@ func (s Spec) PodSelector() map[string]string {
 // IsVolume reports whether a claim with the labels of the pods is the volume of one of them, for any number
 // of replicas, and not the claim of dumps.
 func (s Spec) IsVolume(claim string) bool {
-	ordinal, is := strings.CutPrefix(claim, dataVolume+"-"+s.StatefulSetName()+"-")
+	ordinal, is := strings.CutPrefix(claim, DataVolume+"-"+s.StatefulSetName()+"-")
 	_, err := strconv.ParseUint(ordinal, 10, 31)
 	return is && err == nil
 }

@@ -115,7 +115,7 @@ func TestPostgreSQLDataLayout(t *testing.T) {
 		"18": "/var/lib/postgresql", "18.1-bookworm": "/var/lib/postgresql",
 	} {
 		c := server(t, mustRender(t, testSpec(v1.EnginePostgreSQL, version)))
-		i := slices.IndexFunc(c.VolumeMounts, func(m corev1.VolumeMount) bool { return m.Name == dataVolume })
+		i := slices.IndexFunc(c.VolumeMounts, func(m corev1.VolumeMount) bool { return m.Name == DataVolume })
 		if got := c.VolumeMounts[i].MountPath; got != wantMount {
 			t.Errorf("%s: mounted at %q, want %q", version, got, wantMount)
 		}

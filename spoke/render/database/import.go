@@ -26,7 +26,7 @@ func (s Spec) ImportPod(claim string) (corev1.PodSpec, error) {
 	pod.InitContainers, pod.TopologySpreadConstraints, pod.ServiceAccountName = nil, nil, ""
 	pod.Volumes = append(
 		slices.DeleteFunc(pod.Volumes, func(v corev1.Volume) bool { return v.Name == configVolume }),
-		corev1.Volume{Name: dataVolume, VolumeSource: corev1.VolumeSource{
+		corev1.Volume{Name: DataVolume, VolumeSource: corev1.VolumeSource{
 			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: claim},
 		}},
 	)

@@ -13,8 +13,11 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/render/objectparts"
 )
 
-// Container is the name of the server's container.
-const Container = "database"
+// Container is the name of the server's container, and DataVolume that of the volume with the data in its pod.
+const (
+	Container  = "database"
+	DataVolume = "data"
+)
 
 const (
 	// userID is the user and group of the official images of both engines, unless the cluster gives others.
@@ -23,7 +26,6 @@ const (
 	// checkpoint prolongs the next start.
 	stopSeconds = 180
 
-	dataVolume   = "data"
 	configVolume = "config"
 	// scriptsPath is the mount path of the ConfigMap.
 	scriptsPath = "/etc/shopfleet"
@@ -47,7 +49,7 @@ func (s Spec) PrimaryPod() string {
 // PrimaryClaim returns the name of the claim of the primary, which holds the complete
 // database.
 func (s Spec) PrimaryClaim() string {
-	return dataVolume + "-" + s.PrimaryPod()
+	return DataVolume + "-" + s.PrimaryPod()
 }
 
 // maxPods is the maximum of spec.database.replicas.
@@ -67,7 +69,7 @@ func (s Spec) PodNames() []string {
 func (s Spec) OtherClaims() []string {
 	names := s.PodNames()[1:]
 	for i := range names {
-		names[i] = dataVolume + "-" + names[i]
+		names[i] = DataVolume + "-" + names[i]
 	}
 	return names
 }
@@ -108,7 +110,7 @@ func (r renderer) statefulSet() *appsv1.StatefulSet {
 func (r renderer) claimTemplate() corev1.PersistentVolumeClaim {
 	return corev1.PersistentVolumeClaim{
 		TypeMeta:   objectparts.Type("v1", "PersistentVolumeClaim"),
-		ObjectMeta: metav1.ObjectMeta{Name: dataVolume, Labels: r.part.ClaimLabels()},
+		ObjectMeta: metav1.ObjectMeta{Name: DataVolume, Labels: r.part.ClaimLabels()},
 		Spec:       r.claimSpec(),
 	}
 }
@@ -243,7 +245,7 @@ func (r renderer) volumes() ([]corev1.Volume, []corev1.VolumeMount) {
 		}},
 	})
 	mounts = append(mounts,
-		corev1.VolumeMount{Name: dataVolume, MountPath: r.engine.dataMount},
+		corev1.VolumeMount{Name: DataVolume, MountPath: r.engine.dataMount},
 		corev1.VolumeMount{Name: configVolume, MountPath: scriptsPath, ReadOnly: true},
 	)
 	for _, s := range scratches {

@@ -16,6 +16,9 @@
 // subscriptions, MySQL a new server UUID, without the configuration of a replica. The next start of the primary sets the
 // passwords. For a verification it also reads all of the data, with the checkers that the image has, and names them.
 //
+// ProveDump downloads a dump, loads it into a database of its own pod, which is on the claim beside the dump, and reads all of
+// that as an import does.
+//
 // Load verifies the file before it changes the database. It rejects a database that
 // contains objects of the application, unless it may replace them. Objects of
 // administrators, such as members of extensions, do not count. The load is done when the

@@ -71,16 +71,36 @@ type ImportSpec struct {
 //
 // An error means that the arguments are invalid, or names the field of the database's spec that must change.
 func Import(i ImportSpec) (*batchv1.Job, error) {
-	if err := i.check(i.Claim); err != nil {
-		return nil, err
-	}
-	pod, err := i.Database.ImportPod(i.Claim)
+	pod, err := i.pod()
 	if err != nil {
 		return nil, err
 	}
+	return i.of(i.importLabels(), limits{
+		retries: importRetries, seconds: importSeconds, final: []batchv1.PodFailurePolicyRule{importFails()},
+	}, pod, i.Database.Pods), nil
+}
+
+// importFails returns the rule for what another attempt of the import container cannot change.
+func importFails() batchv1.PodFailurePolicyRule {
+	return final(ImportContainer, ExitNoData, ExitOtherLogin, ExitVersion, ExitDamaged, ExitOwner, ExitOlder)
+}
+
+func (i ImportSpec) importLabels() map[string]string {
+	return i.labels(map[string]string{v1.ComponentLabel: importComponent, v1.ManagedByLabel: v1.ManagedBy})
+}
+
+// pod returns the pod of the Job, with the import container.
+func (i ImportSpec) pod() (corev1.PodSpec, error) {
+	if err := i.check(i.Claim); err != nil {
+		return corev1.PodSpec{}, err
+	}
+	pod, err := i.Database.ImportPod(i.Claim)
+	if err != nil {
+		return corev1.PodSpec{}, err
+	}
 	if i.Zone != "" {
 		if zone := pod.NodeSelector[corev1.LabelTopologyZone]; zone != "" && zone != i.Zone {
-			return nil, fmt.Errorf("%s in zone %q: %w, %q", i.Database.Field, i.Zone, errZone, zone)
+			return corev1.PodSpec{}, fmt.Errorf("%s in zone %q: %w, %q", i.Database.Field, i.Zone, errZone, zone)
 		}
 		if pod.NodeSelector == nil {
 			pod.NodeSelector = map[string]string{}
@@ -98,11 +118,7 @@ func Import(i ImportSpec) (*batchv1.Job, error) {
 		container.Env = append(container.Env, corev1.EnvVar{Name: "PROVE", Value: "true"})
 	}
 	container.TerminationMessagePolicy = corev1.TerminationMessageFallbackToLogsOnError
-	labels := i.labels(map[string]string{v1.ComponentLabel: importComponent, v1.ManagedByLabel: v1.ManagedBy})
-	return i.of(labels, limits{
-		retries: importRetries, seconds: importSeconds,
-		final: []batchv1.PodFailurePolicyRule{final(ImportContainer, ExitNoData, ExitOtherLogin, ExitVersion, ExitDamaged, ExitOwner, ExitOlder)},
-	}, pod, i.Database.Pods), nil
+	return pod, nil
 }
 
 // loginEnv returns the user and the database that the data must have. They are not known before a user has created

@@ -64,15 +64,10 @@ func Load(l LoadSpec) (*batchv1.Job, *corev1.Secret, error) {
 	tmp, tmpMount := objectparts.Scratch("tmp", "/tmp")
 	pod := corev1.PodSpec{
 		Containers: []corev1.Container{{
-			Name:    LoadContainer,
-			Image:   client.Image,
-			Command: []string{"sh", "-c", script(l.Database.Engine), "load.sh"},
-			Env: append(client.Env,
-				corev1.EnvVar{Name: "DUMP", Value: backupsPath + "/" + l.File},
-				corev1.EnvVar{Name: "DUMP_SHA256", Value: l.SHA256},
-				corev1.EnvVar{Name: "DUMP_BYTES", Value: strconv.FormatInt(l.Bytes, 10)},
-				corev1.EnvVar{Name: "OVERWRITE", Value: strconv.FormatBool(l.Overwrite)},
-			),
+			Name:                     LoadContainer,
+			Image:                    client.Image,
+			Command:                  []string{"sh", "-c", script(l.Database.Engine), "load.sh"},
+			Env:                      append(client.Env, l.env()...),
 			TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
 			Resources:                objectparts.Requests(50, 128),
 			SecurityContext:          objectparts.ContainerSecurity(),
@@ -83,9 +78,8 @@ func Load(l LoadSpec) (*batchv1.Job, *corev1.Secret, error) {
 		}},
 		Volumes: []corev1.Volume{backups(l.Claim), tmp},
 	}
-	loadFails := final(LoadContainer, ExitNotEmpty, ExitChecksum, ExitMissing)
 	if l.Fetch == nil {
-		return l.job(labels, limits{retries: loadRetries, seconds: loadSeconds, final: []batchv1.PodFailurePolicyRule{loadFails}}, pod, l.Database.Pods), nil, nil
+		return l.job(labels, limits{retries: loadRetries, seconds: loadSeconds, final: []batchv1.PodFailurePolicyRule{loadFails()}}, pod, l.Database.Pods), nil, nil
 	}
 	secret, err := l.secret(labels, l.Fetch.Order, order.Fetch)
 	if err != nil {
@@ -93,10 +87,28 @@ func Load(l LoadSpec) (*batchv1.Job, *corev1.Secret, error) {
 	}
 	pod.InitContainers = []corev1.Container{transfer(FetchContainer, l.Fetch.Image, false)}
 	pod.Volumes = append(pod.Volumes, orders(l.Name))
-	fetchFails := final(FetchContainer, order.ExitFinal, order.ExitGone)
 	return l.job(labels, limits{
-		retries: transferRetries, seconds: loadSeconds, final: []batchv1.PodFailurePolicyRule{fetchFails, loadFails},
+		retries: transferRetries, seconds: loadSeconds, final: []batchv1.PodFailurePolicyRule{fetchFails(), loadFails()},
 	}, pod, l.Database.Pods), secret, nil
+}
+
+// env returns what the scripts read of the dump.
+func (l LoadSpec) env() []corev1.EnvVar {
+	return []corev1.EnvVar{
+		{Name: "DUMP", Value: backupsPath + "/" + l.File},
+		{Name: "DUMP_SHA256", Value: l.SHA256},
+		{Name: "DUMP_BYTES", Value: strconv.FormatInt(l.Bytes, 10)},
+		{Name: "OVERWRITE", Value: strconv.FormatBool(l.Overwrite)},
+	}
+}
+
+// fetchFails and loadFails return the rules for what another attempt of these containers cannot change.
+func fetchFails() batchv1.PodFailurePolicyRule {
+	return final(FetchContainer, order.ExitFinal, order.ExitGone)
+}
+
+func loadFails() batchv1.PodFailurePolicyRule {
+	return final(LoadContainer, ExitNotEmpty, ExitChecksum, ExitMissing)
 }
 
 func (l LoadSpec) checkLoad() error {

@@ -48,7 +48,10 @@ refuse_unless_empty() {
 //
 // Comments on extensions are left out, since an extension that an administrator made is not
 // the application's to comment on.
-const postgreSQLLoad = begin + `
+const postgreSQLLoad = begin + postgreSQLLoadInto
+
+// postgreSQLLoadInto loads into the database that the environment names.
+const postgreSQLLoadInto = `
 export PGCONNECT_TIMEOUT=10
 client() { psql --no-psqlrc --no-password --quiet --no-align --tuples-only --set=ON_ERROR_STOP=1 "$@"; }
 
@@ -101,7 +104,10 @@ echo "${DUMP##*/} is loaded"
 // mySQLLoad cannot load in one transaction, because the server commits at each CREATE
 // TABLE. A table whose comment identifies the dump marks a partially loaded database. It
 // is created first and dropped last.
-const mySQLLoad = begin + `
+const mySQLLoad = begin + mySQLLoadInto
+
+// mySQLLoadInto loads into the database that the environment names.
+const mySQLLoadInto = `
 # client keeps to SQL: a line of the dump is no command for it.
 client() {
   mysql --protocol=tcp --host="$DB_HOST" --port="$DB_PORT" --user="$DB_USER" --database="$DB_NAME" --connect-timeout=10 \

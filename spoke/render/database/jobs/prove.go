@@ -1,0 +1,101 @@
+package jobs
+
+import (
+	"fmt"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/spoke/render/database"
+	"github.com/shopfleet/shopfleet/spoke/transfer/order"
+)
+
+// ProveDump returns a Job that downloads a dump, loads it into a database that it makes in its own pod, and reads all of that,
+// as Import does with ImportSpec.Prove. It connects to the bucket alone. The Secret has the order of the download, as that of
+// Load. The claim is empty, and has room for the dump and the database.
+//
+// An error means that the arguments are invalid, or names the field of the database's spec that must change. It contains
+// nothing of the order.
+func ProveDump(l LoadSpec) (*batchv1.Job, *corev1.Secret, error) {
+	l.Overwrite, l.Database.CredentialsSecret = false, "" // The database is new, and so are its names.
+	if err := l.checkLoad(); err != nil {
+		return nil, nil, err
+	}
+	if l.Fetch == nil {
+		return nil, nil, fmt.Errorf("job %q: %w", l.Name, errImage)
+	}
+	i := ImportSpec{Job: l.Job, Database: l.Database, Claim: l.Claim, Prove: true}
+	pod, err := i.pod()
+	if err != nil {
+		return nil, nil, err
+	}
+	labels := i.importLabels()
+	secret, err := l.secret(labels, l.Fetch.Order, order.Fetch)
+	if err != nil {
+		return nil, nil, err
+	}
+	beside := corev1.VolumeMount{Name: database.DataVolume, MountPath: backupsPath}
+	loads := *pod.Containers[0].DeepCopy()
+	loads.Name, loads.Command = LoadContainer, []string{"sh", "-c", loadNewScript(l.Database.Engine), "load.sh"}
+	loads.Env, loads.VolumeMounts = append(loads.Env, l.env()...), append(loads.VolumeMounts, beside)
+	fetches := transfer(FetchContainer, l.Fetch.Image, false)
+	fetches.VolumeMounts[0] = beside // A volume is mounted under one name.
+	pod.InitContainers = []corev1.Container{fetches, loads}
+	pod.Volumes = append(pod.Volumes, orders(l.Name))
+	return l.of(labels, limits{
+		retries: transferRetries, seconds: loadSeconds, final: []batchv1.PodFailurePolicyRule{fetchFails(), loadFails(), importFails()},
+	}, pod, l.Database.Pods), secret, nil
+}
+
+func loadNewScript(engine v1.Engine) string {
+	if engine == v1.EngineMySQL {
+		return mySQLLoadNew
+	}
+	return postgreSQLLoadNew
+}
+
+// postgreSQLLoadNew and mySQLLoadNew load a dump into a new database, in place of what an attempt before has left. Nobody
+// else reaches the server, so that the user has no password.
+const (
+	postgreSQLLoadNew = begin + `
+rm -rf "$PGDATA"
+initdb --pgdata="$PGDATA" --username=postgres --encoding=UTF8 --data-checksums --auth=trust
+pg_ctl start --pgdata="$PGDATA" --wait --timeout=86400 \
+  --options="-c listen_addresses='' -c port=5432 -c unix_socket_directories=/tmp -c fsync=off -c max_wal_size=256MB -c huge_pages=off"
+PGDATABASE=postgres psql --no-psqlrc --no-password --quiet --set=ON_ERROR_STOP=1 --host=/tmp --port=5432 --username=postgres \
+  --set=user="$APP_USER" --set=database="$APP_DATABASE" <<'SQL'
+CREATE ROLE :"user" LOGIN;
+CREATE DATABASE :"database" OWNER :"user";
+SQL
+export PGHOST=/tmp PGPORT=5432 PGUSER="$APP_USER" PGDATABASE="$APP_DATABASE"
+` + postgreSQLLoadInto + `
+pg_ctl stop --pgdata="$PGDATA" --wait --timeout=86400 --mode=fast
+sync
+`
+
+	mySQLLoadNew = begin + `
+data=/var/lib/mysql/data
+socket=/tmp/load.sock
+rm -rf "$data"
+mysqld --datadir="$data" --initialize-insecure
+mysqld --datadir="$data" --socket="$socket" --pid-file=/tmp/load.pid --bind-address=127.0.0.1 --port=3306 --skip-name-resolve \
+  --server-id=1 --skip-log-bin --max-allowed-packet=1G --character-set-server=utf8mb4 --event-scheduler=OFF --loose-mysqlx=OFF &
+server=$!
+root() { mysql --protocol=socket --socket="$socket" --user=root "$@"; }
+until root --execute='SELECT 1' >/dev/null 2>&1; do
+  kill -0 "$server" 2>/dev/null || fail 1 "the server ended before it was loaded: its log is above"
+  sleep 1
+done
+root <<SQL
+CREATE DATABASE ` + "\\`$APP_DATABASE\\`" + `;
+CREATE USER ` + "\\`$APP_USER\\`" + `@'%';
+GRANT ALL ON ` + "\\`$APP_DATABASE\\`" + `.* TO ` + "\\`$APP_USER\\`" + `@'%';
+SQL
+DB_HOST=127.0.0.1 DB_PORT=3306 DB_USER=$APP_USER DB_NAME=$APP_DATABASE
+` + mySQLLoadInto + `
+mysqladmin --protocol=socket --socket="$socket" --user=root shutdown
+wait "$server"
+sync
+`
+)
