@@ -193,8 +193,8 @@ type BackupPolicy struct {
 type VerifyPolicy struct {
 	// schedule is a cron expression, in the same form and time zone as that of backups. At
 	// each of its times all data of the newest completed backup of each cluster is read in the
-	// namespace shopfleet-verify, from its copy where a member is in the region of the copy. In
-	// mode Agent dumps are skipped. At most 128 characters. Absent: backups are not verified.
+	// namespace shopfleet-verify, from its copy where a member is in the region of the copy. At
+	// most 128 characters. Absent: backups are not verified.
 	// +optional
 	Schedule CronSchedule `json:"schedule,omitempty"`
 }

@@ -70,7 +70,7 @@ type RestoreSpec struct {
 	Overwrite bool `json:"overwrite,omitempty"`
 
 	// verify restores into the namespace shopfleet-verify of the cluster, has the engine recover
-	// the data of a snapshot and read all of it, or load a dump, records the result in the
+	// the data of a snapshot, or load a dump, and read all of it, records the result in the
 	// Backup, and deletes everything that it created. The application is not affected. The
 	// default is false.
 	// +optional

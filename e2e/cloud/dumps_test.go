@@ -263,7 +263,7 @@ func (s *suite) testLoadBeforePlacement(t *testing.T) {
 	s.AwaitRunning(t, s.books, "eu-west-1", "europe-west1", "us-east-1", "westeurope")
 }
 
-// testDumpVerification starts a database beside the real one and loads a dump into it.
+// testDumpVerification has a Job load a dump into a database of its own, and read it.
 func (s *suite) testDumpVerification(t *testing.T) {
 	t.Helper()
 	s.each(t, func(t *testing.T, p *provider) {

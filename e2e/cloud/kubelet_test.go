@@ -2,6 +2,7 @@ package cloud_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -202,6 +203,8 @@ func (k *kubelet) play(ctx context.Context, pod *corev1.Pod, c corev1.Container)
 		return k.move(ctx, pod, folder)
 	case jobs.LoadContainer:
 		return k.load(pod, c, folder)
+	case jobs.ImportContainer:
+		return prove(c)
 	default:
 		return ending{}
 	}
@@ -256,7 +259,7 @@ func (k *kubelet) move(ctx context.Context, pod *corev1.Pod, folder string) endi
 // used: here that is one of an application without customers yet.
 func (k *kubelet) load(pod *corev1.Pod, c corev1.Container, folder string) ending {
 	content, err := os.ReadFile(filepath.Join(folder, filepath.Base(valueOf(c, "DUMP"))))
-	host := valueOf(c, "PGHOST") + "." + pod.Namespace
+	host := cmp.Or(valueOf(c, "PGHOST"), pod.Name) + "." + pod.Namespace // A verification has a database in its pod.
 	switch {
 	case err != nil:
 		return ending{jobs.ExitMissing, "the dump is not there"}
@@ -267,6 +270,14 @@ func (k *kubelet) load(pod *corev1.Pod, c corev1.Container, folder string) endin
 	}
 	k.databases[host] = sum(content)
 	return ending{}
+}
+
+// prove says what all data was read by, if that is asked for.
+func prove(c corev1.Container) ending {
+	if valueOf(c, "PROVE") == "" {
+		return ending{}
+	}
+	return ending{0, "pg_dump"}
 }
 
 // valueOf returns the value of a variable.

@@ -111,7 +111,7 @@ func (v *view) recreate(t *testing.T, o client.Object) {
 	}
 }
 
-// dumpAndLoad dumps a database in one region, and loads the dump there and in another.
+// dumpAndLoad dumps a database in one region, loads the dump there and in another, and verifies it.
 func (e *environment) dumpAndLoad(t *testing.T, app string, from, to *region) {
 	t.Helper()
 	kept := from.order(t, app)
@@ -145,6 +145,15 @@ func (e *environment) dumpAndLoad(t *testing.T, app string, from, to *region) {
 
 	for _, r := range []*region{from, to} {
 		r.order(t, app) // Customers are served again, on what was restored.
+	}
+
+	proof := e.load(t, app+"-proof", v1.RestoreSpec{BackupRef: v1.ObjectReference{Name: backup.Name}, Verify: true})
+	e.awaitRestore(t, proof, v1.RestoreCompleted, v1.ReasonVerified)
+	if err := e.hub.get(t.Context(), backup.Name, backup); err != nil {
+		t.Fatal(err)
+	}
+	if v := backup.Status.Verified; v == nil || v.From.Cluster != from.name || !strings.Contains(v.Message, "and all of it was read by ") {
+		t.Errorf("the dump was verified as %+v", v)
 	}
 }
 

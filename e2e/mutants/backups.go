@@ -77,6 +77,11 @@ func ofLoss() []Mutant {
 			restorePackage, "TestAVerificationReadsEverything",
 		},
 		{
+			"dump-unread", "a dump counts as verified although its data was not read",
+			"spoke/render/database/jobs/prove.go", "Prove: true}", "Prove: false}",
+			"spoke/render/database/jobs", "TestProveDumpPod",
+		},
+		{
 			"copy-not-verified", "a Backup is never verified from its copy",
 			backupScheduler + "/verify.go", "		if found != \"\" {\n			return found\n", "		if found == \"-\" {\n			return found\n",
 			backupScheduler, "TestWhereBackupsAreProven",

@@ -51,7 +51,7 @@ func ofMarks() []Mutant {
 		},
 		{
 			"mark-optional", "a pod starts without the mark that the database was created",
-			database + "/guard.go", "	if r.Disposable {\n", "	if true {\n",
+			database + "/guard.go", `"DATABASE_CREATED"`, `"DATABASE_MADE"`,
 			database, "TestPodsNeedTheMark",
 		},
 		{

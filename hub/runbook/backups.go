@@ -79,7 +79,7 @@ func backupFailures() []Entry {
 // restores returns the reasons of a Restore.
 func restores() []Entry {
 	return []Entry{
-		{v1.ReasonVerifying, "The restored data is read, or a database starts on a loaded dump, for a test beside the application.", describeRestore, waitOn},
+		{v1.ReasonVerifying, "The restored data is read for a test beside the application.", describeRestore, waitOn},
 		{v1.ReasonLoading, "A Job loads the dump into the database.", jobsInMember, waitOn},
 		{v1.ReasonStoppingApplication, "The hub stops what uses the database, so that only the restore writes.", statusApp, waitOn},
 		{v1.ReasonStoppingDatabase, "The hub stops the database, to replace its volumes.", statusApp, waitOn},

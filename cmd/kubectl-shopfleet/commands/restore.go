@@ -47,7 +47,7 @@ must allow that with --overwrite: its data is replaced, and not retained.
 With --overwrite the command asks for a confirmation. Without a terminal it requires --yes.
 
 With --verify the Backup is restored into the namespace shopfleet-verify of the cluster,
-the engine recovers the data and reads all of it there, and everything is deleted again. The
+the engine recovers or loads the data and reads all of it there, and everything is deleted again. The
 EcommerceApp is not affected. The Backup then shows when it was verified, and where.
 
 A volume that was replaced is put back with kubectl shopfleet restore undo. A Backup of the

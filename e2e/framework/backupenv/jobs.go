@@ -25,6 +25,9 @@ func (e *Env) RunJob(t *testing.T) *corev1.Pod {
 
 func (e *Env) runJob(t *testing.T, job *batchv1.Job) *corev1.Pod {
 	t.Helper()
+	if err := createServiceAccount(t.Context(), e, job.Namespace); err != nil {
+		t.Fatal(err)
+	}
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
 		Namespace: job.Namespace, GenerateName: job.Name + "-", Labels: job.Spec.Template.Labels,
 		OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(job, batchv1.SchemeGroupVersion.WithKind("Job"))},

@@ -46,9 +46,6 @@ func (e *Env) runJobs(t *testing.T, c client.WithWatch) {
 	there := *e
 	there.WithWatch = c
 	for _, job := range there.jobs(t) {
-		if err := createServiceAccount(t.Context(), c, job.Namespace); err != nil {
-			t.Fatal(err)
-		}
 		there.endJob(t, &job, e.JobExit(t, &job))
 	}
 }
@@ -157,7 +154,7 @@ func (m memberControllers) runPods(ctx context.Context) error {
 	for i := range pods.Items {
 		pod := &pods.Items[i]
 		key := client.ObjectKeyFromObject(pod)
-		if ends := key.Namespace != Namespace || key == shop && stopped; ends && !missing[key] {
+		if ends := key.Namespace != Namespace && metav1.GetControllerOf(pod) == nil || key == shop && stopped; ends && !missing[key] {
 			if err := m.Delete(ctx, pod, client.GracePeriodSeconds(0)); client.IgnoreNotFound(err) != nil {
 				return err
 			}

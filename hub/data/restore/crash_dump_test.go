@@ -62,8 +62,9 @@ func (d *dumpTest) crashes(t *testing.T) {
 		Create: func(t *testing.T) client.ObjectKey { t.Helper(); d.reset(t, elsewhere); return d.key },
 		Done: func(t *testing.T, _ client.ObjectKey) bool {
 			t.Helper()
-			s := d.restore(t).Status
-			if s.Phase == v1.RestoreCleaningUp || s.Phase == v1.RestoreFailed {
+			r := d.restore(t)
+			s := r.Status
+			if s.Phase == v1.RestoreCleaningUp && !r.Spec.Verify || s.Phase == v1.RestoreFailed {
 				t.Fatalf("the Restore failed: %s", s.Message)
 			}
 			return s.Phase == v1.RestoreCompleted
@@ -86,4 +87,22 @@ func (d *dumpTest) crashes(t *testing.T) {
 	test.Recovered = func(t *testing.T, key client.ObjectKey) bool { t.Helper(); return d.Gone(t, key, &v1.Restore{}) }
 	test.Check = func(t *testing.T, _ client.ObjectKey, _ []string) { t.Helper(); d.expectNothingLeft(t) }
 	t.Run("deleted", func(t *testing.T) { d.TestCrashes(t, test) })
+	d.JobExit = func(*testing.T, *batchv1.Job) backupenv.Exit { return backupenv.Exit{Container: jobs.ImportContainer} }
+	test.Create = func(t *testing.T) client.ObjectKey {
+		t.Helper()
+		d.reset(t, sentDump)
+		d.createRestore(t, func(s *v1.RestoreSpec) { s.Verify = true })
+		return d.key
+	}
+	test.Check = func(t *testing.T, _ client.ObjectKey, _ []string) { t.Helper(); d.expectNothingVerified(t) }
+	t.Run("deleted while it verifies", func(t *testing.T) { d.TestCrashes(t, test) })
+	test.Crashed, test.Recovered = nil, nil
+	test.Check = func(t *testing.T, _ client.ObjectKey, sent []string) {
+		t.Helper()
+		if n := backupenv.Count(sent, createJob); n != 1 || d.Backup(t, d.backup).Status.Verified == nil {
+			t.Errorf("%d of 1 Job, and the Backup is not verified: %q", n, sent)
+		}
+		d.expectNothingVerified(t)
+	}
+	t.Run("verified", func(t *testing.T) { d.TestCrashes(t, test) })
 }

@@ -20,8 +20,8 @@
 //     replaced only with spec.overwrite, and kept.
 //   - logical: a dump is loaded in a cluster of any provider, from the claim that it was made on, or
 //     from the bucket. Meanwhile the database runs, and everything that uses it is stopped.
-//   - verification: in the namespace shopfleet-verify the Job of an imported volume reads all of the data, or an empty
-//     database loads a dump. It is deleted afterwards with its claim and its volume.
+//   - verification: in the namespace shopfleet-verify a Job reads all of the data, on an imported volume, or in a database
+//     that it has loaded a dump into. It is deleted afterwards with its claim and its volume.
 //
 // Steps before Retire can be undone. From its beginning on a Restore is seen through, also when it is deleted: without its
 // claim the database would start empty. One that cannot go on, or waits for too long, is Stalled; a user can have the

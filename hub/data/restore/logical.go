@@ -53,7 +53,12 @@ func (w *work) loadVerification(ctx context.Context) (steps.Result, error) {
 // verificationLoad returns the way of a dump into the database that it is verified with, and
 // shop that into the application's.
 func (w *work) verificationLoad() dumpLoad {
-	return dumpLoad{work: w, into: w.verification().spec(), isReady: w.startVerification}
+	return dumpLoad{work: w, into: w.verification(), isReady: func(ctx context.Context) steps.Result {
+		if err := w.makeNamespace(ctx); err != nil {
+			return steps.FromMember(err, w.member.Name, "create namespaces")
+		}
+		return steps.Result{}
+	}}
 }
 
 func (w *work) shop() shopLoad {

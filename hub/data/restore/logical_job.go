@@ -144,11 +144,18 @@ func (l dumpLoad) make(ctx context.Context) (made, steps.Result) {
 		wanted.expires = v1.Seconds(expires)
 		holder := spec.Job
 		holder.Name = l.name("")
-		wanted.claim = jobs.Claim(jobs.ClaimSpec{Job: holder, Bytes: dump.Bytes, StorageClass: l.into.StorageClass})
+		bytes := dump.Bytes
+		if l.restore.Spec.Verify {
+			bytes += l.into.Storage.Value() // Of the database, which is beside the dump.
+		}
+		wanted.claim = jobs.Claim(jobs.ClaimSpec{Job: holder, Bytes: bytes, StorageClass: l.into.StorageClass})
 		spec.Claim, spec.Fetch = wanted.claim.Name, &jobs.Fetch{Image: objectparts.Image(l.into.Registry, l.options.SpokeImage), Order: text}
 	}
-	var err error
-	if wanted.job, wanted.secret, err = jobs.Load(spec); err != nil {
+	render, err := jobs.Load, error(nil)
+	if l.restore.Spec.Verify {
+		render, spec.Labels[v1.InstanceLabel] = jobs.ProveDump, objectparts.LabelValue(l.into.Owner.Name)
+	}
+	if wanted.job, wanted.secret, err = render(spec); err != nil {
 		return made{}, steps.Fail(v1.ReasonInvalidSpec, "the dump cannot be loaded: %v", err)
 	}
 	wanted.job.Spec.TTLSecondsAfterFinished = new(int32(keepSeconds))

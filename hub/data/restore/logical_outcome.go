@@ -20,8 +20,9 @@ type ending struct {
 	// of the dump is in a bucket.
 	from v1.DumpSource
 	sent bool
-	// former is true for a Job of the build before, which had one pod.
+	// former is true for a Job of the build before, which had one pod, and proof for one that verifies the dump.
 	former  bool
+	proof   bool
 	outcome memberjob.Outcome
 }
 
@@ -49,6 +50,8 @@ func (e ending) next() next {
 		return e.notEmpty()
 	case out.Container == jobs.LoadContainer && (out.ExitCode == jobs.ExitChecksum || out.ExitCode == jobs.ExitMissing):
 		return e.notTheFile()
+	case out.Container == jobs.ImportContainer && jobs.ExitNoData <= out.ExitCode && out.ExitCode <= jobs.ExitOlder:
+		return e.failed("the dump was loaded, and the database cannot be read")
 	case e.former:
 		return next{again: true, reason: v1.ReasonRetrying, message: "an attempt failed: " + words(out) + "; trying again"}
 	default:
@@ -115,6 +118,8 @@ func withoutRows(said string) string {
 // left describes the state of the database after it.
 func (e ending) left() string {
 	switch {
+	case e.proof:
+		return ""
 	case e.engine == v1.EnginePostgreSQL:
 		return ". The database is as it was"
 	case !e.outcome.Repeated && e.isFetching():

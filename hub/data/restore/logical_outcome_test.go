@@ -32,6 +32,7 @@ func endings() map[string]endingCase {
 	asItWas, notWhole := "The database is as it was", "may not be whole"
 	mySQL := func(e *ending) { e.engine = v1.EngineMySQL }
 	repeated := func(e *ending) { e.outcome.Repeated = true }
+	proof := func(e *ending) { e.proof = true }
 	expired := func(e *ending) { e.outcome.Expired = true }
 	both := func(changes ...func(*ending)) func(*ending) {
 		return func(e *ending) {
@@ -68,6 +69,9 @@ func endings() map[string]endingCase {
 		"not in the bucket":    {jobEnding(fetch, order.ExitGone), nil, failed("from the bucket"), ""},
 		"brought, and no more": {jobEnding(fetch, order.ExitDone), nil, failed("all attempts failed: BackoffLimitExceeded"), "what it said"},
 		"brought, and lost":    {jobEnding(fetch, order.ExitDone), both(expired, mySQL), failed(notWhole), asItWas},
+		"proof, damaged":       {jobEnding(jobs.ImportContainer, jobs.ExitDamaged), proof, failed("the dump was loaded, and the database cannot be read: import ended with 23: what it said"), asItWas},
+		"proof, killed":        {jobEnding(jobs.ImportContainer, 137), proof, failed("all attempts failed: import ended with 137"), asItWas},
+		"proof, not loaded":    {jobEnding(load, 1), both(proof, mySQL), failed("all attempts failed: load ended with 1"), notWhole},
 		"former, failed":       {jobEnding(load, 1), func(e *ending) { e.former = true }, again, ""},
 		"former, expired":      {jobEnding(fetch, order.ExitRefused), func(e *ending) { e.former = true }, again, ""},
 		"former, not empty":    {jobEnding(load, jobs.ExitNotEmpty), func(e *ending) { e.former = true }, next{reason: v1.ReasonDatabaseNotEmpty}, ""},

@@ -120,7 +120,8 @@ func (l dumpLoad) observe(ctx context.Context, job *batchv1.Job) steps.Result {
 	d := l.restore.Status.Dump
 	outcome.Repeated = outcome.Repeated || d.Attempt > 0
 	n := ending{
-		engine: l.backup.Status.Engine, from: d.From, sent: sent(l.backup), former: slices.Contains(l.formerJobs(), d.Job), outcome: outcome,
+		engine: l.backup.Status.Engine, from: d.From, sent: sent(l.backup), former: slices.Contains(l.formerJobs(), d.Job),
+		proof: l.restore.Spec.Verify, outcome: outcome,
 	}.next()
 	switch {
 	case n.loaded:

@@ -226,3 +226,13 @@ func (s shopLoad) copyError(err error) steps.Result {
 		return s.memberError(err)
 	}
 }
+
+// serves reports whether the pod of a database takes connections.
+func serves(pod *corev1.Pod) bool {
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.PodReady {
+			return c.Status == corev1.ConditionTrue
+		}
+	}
+	return false
+}

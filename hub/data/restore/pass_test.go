@@ -9,6 +9,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
@@ -90,8 +91,8 @@ func (d *dumpTest) deletedBeforeItBegins(t *testing.T) {
 	d.expectChanges(t)
 }
 
-// verified checks that a dump that is on its claim as well is brought from the bucket into a database of its own.
-// Nothing is left of that, nor of the volume that the dump was brought to.
+// verified checks that a dump that is on its claim as well is brought from the bucket, and proven by one Job on a volume
+// with room for the dump and a database. Nothing is left of that. The Backup has what the Job said.
 func (d *dumpTest) verified(t *testing.T) {
 	d.reset(t)
 	d.createRestore(t, func(s *v1.RestoreSpec) { s.Verify = true })
@@ -113,6 +114,11 @@ func (d *dumpTest) verified(t *testing.T) {
 	if s.From != v1.DumpFromBucket || len(job.OwnerReferences) != 0 || slices.Contains(job.Spec.Template.Spec.Containers[0].Env, overwrite) {
 		t.Errorf("status %+v, and the Job is %+v", s, job)
 	}
+	if size := claim.Spec.Resources.Requests[corev1.ResourceStorage]; size.Value() < verificationSize(nil, &v1.BackupStatus{}) {
+		t.Errorf("the claim has %s", size.String())
+	}
+	former := (&work{restore: d.restore(t), backup: d.Backup(t, d.backup)}).verification().Credentials()
+	d.MustCreate(t, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: VerificationNamespace, Name: former}}) // Of a hub before this one.
 	pv := backupenv.CSIVolume("fetched", "vol-fetched")
 	pv.Spec.PersistentVolumeReclaimPolicy = corev1.PersistentVolumeReclaimDelete
 	d.MustCreate(t, pv)
@@ -121,12 +127,20 @@ func (d *dumpTest) verified(t *testing.T) {
 		t.Fatal(err)
 	}
 	d.RunMember(t)
-	d.endLoad(t, 0)
+	d.end(t, jobs.ImportContainer, 0)
 	d.process.Run(t, NewReconciler(d.process.Client, d.options), d.key, func() bool { return done(d.restore(t)) })
 	r := d.restore(t)
-	if r.Status.Phase != v1.RestoreCompleted || d.Backup(t, d.backup).Status.LastVerifiedTime == nil {
-		t.Errorf("%s: %s", r.Status.Phase, r.Status.Message)
+	const said = "postgresql 15.4 has loaded the dump, and all of it was read by message"
+	if verified := d.Backup(t, d.backup).Status.Verified; r.Status.Phase != v1.RestoreCompleted || verified == nil || verified.Message != said {
+		t.Errorf("%s: %s, and the Backup says %+v", r.Status.Phase, r.Status.Message, verified)
 	}
+	d.expectNothingVerified(t)
+}
+
+// expectNothingVerified checks that nothing is left of verifications.
+func (d *dumpTest) expectNothingVerified(t *testing.T) {
+	t.Helper()
+	d.RunMember(t)
 	for _, list := range []client.ObjectList{&batchv1.JobList{}, &corev1.SecretList{}, &corev1.PersistentVolumeClaimList{}} {
 		if err := d.List(t.Context(), list, client.InNamespace(VerificationNamespace)); err != nil {
 			t.Fatal(err)

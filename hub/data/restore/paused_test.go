@@ -12,6 +12,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/e2e/framework/backupenv"
 	"github.com/shopfleet/shopfleet/hub/data/steps"
+	"github.com/shopfleet/shopfleet/spoke/render/database/jobs"
 	"github.com/shopfleet/shopfleet/spoke/runtime/apierror"
 )
 
@@ -210,12 +211,12 @@ func (d *dumpTest) pausedWhileLoading(t *testing.T, pause func(bool)) {
 	d.expectNothingLeft(t)
 }
 
-// pausedVerification pauses while the database that the dump is verified with starts.
+// pausedVerification pauses while the dump is verified.
 func (d *dumpTest) pausedVerification(t *testing.T, pause func(bool)) {
 	t.Helper()
 	d.reset(t, sentDump)
 	d.createRestore(t, func(s *v1.RestoreSpec) { s.Verify = true })
-	d.until(t, v1.ReasonVerifying)
+	d.until(t, v1.ReasonLoading)
 	d.pauseFor(t, pause)
 	if resumed := d.restore(t).Status.ResumeTime; resumed != nil {
 		t.Errorf("resumed at %s during the pause", resumed)
@@ -225,8 +226,7 @@ func (d *dumpTest) pausedVerification(t *testing.T, pause func(bool)) {
 	if s.Phase != v1.RestoreInProgress || !s.ResumeTime.Equal(&metav1.Time{Time: d.Clock.Now().Truncate(time.Second)}) {
 		t.Fatalf("after the pause: %+v", s)
 	}
-	d.until(t, v1.ReasonLoading)
-	d.endLoad(t, 0)
+	d.end(t, jobs.ImportContainer, 0)
 	d.process.Run(t, NewReconciler(d.process.Client, d.options), d.key, func() bool { return done(d.restore(t)) })
 	if s := d.restore(t).Status; s.Phase != v1.RestoreCompleted {
 		t.Errorf("in the end: %+v", s)

@@ -210,7 +210,7 @@ func (w *work) target(v *v1.RestoredVolume) (jobs.ImportSpec, error) {
 		Claim: i.name, Zone: w.restore.Spec.Zone, Position: w.backup.Status.Position, Prove: w.restore.Spec.Verify,
 	}
 	if spec.Prove {
-		spec.Database = w.verification().spec()
+		spec.Database = w.verification()
 		return spec, nil
 	}
 	var err error

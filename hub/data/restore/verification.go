@@ -7,15 +7,26 @@ import (
 	"fmt"
 	"slices"
 
+	batchv1 "k8s.io/api/batch/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/hub/data/memberjob"
 	"github.com/shopfleet/shopfleet/hub/data/steps"
 	"github.com/shopfleet/shopfleet/spoke/render"
+	"github.com/shopfleet/shopfleet/spoke/render/database"
+	"github.com/shopfleet/shopfleet/spoke/render/database/jobs"
+	"github.com/shopfleet/shopfleet/spoke/render/objectparts"
 	"github.com/shopfleet/shopfleet/spoke/runtime/retry"
 )
+
+// VerificationNamespace holds the name of the namespace in which backups are verified.
+const VerificationNamespace = "shopfleet-verify"
 
 // namespace returns the namespace for the claims.
 func (w *work) namespace() string {
@@ -25,32 +36,36 @@ func (w *work) namespace() string {
 	return w.restore.Namespace
 }
 
-// verification returns the database that verifies a backup. It uses the application's image if the
-// application still has the version of the backup, and the resources and nodes of the application's
-// database. For a dump it starts empty; of data of a snapshot the names of its user and database are known unless a user has
-// made the credentials.
-func (w *work) verification() verificationDatabase {
+// verification returns the database that a Job makes to verify a backup, with a name that is unique among verifications. It
+// uses the application's image if the application still has the version of the backup, and the resources and nodes of the
+// application's database. For a dump it starts empty; of data of a snapshot the names of its user and database are known
+// unless a user has made the credentials.
+func (w *work) verification() database.Spec {
+	const generated = "shop"
 	sum := sha256.Sum256([]byte(w.restore.UID))
-	d := verificationDatabase{
-		name: "v-" + hex.EncodeToString(sum[:8]), engine: w.backup.Status.Engine, version: w.backup.Status.Version,
-		storage: resource.MustParse("1Gi"), // The claim of a snapshot exists already, so that this has no effect.
+	d := database.Spec{
+		Owner:  objectparts.Owner{Kind: "restore", Name: "v-" + hex.EncodeToString(sum[:8]), Namespace: VerificationNamespace},
+		Suffix: "-database", Field: "the backup",
+		Engine: w.backup.Status.Engine, Version: w.backup.Status.Version, Replicas: 1,
+		Storage:      resource.MustParse("1Gi"), // The claim of a snapshot exists already, so that this has no effect.
+		DatabaseName: generated, Username: generated,
 	}
 	db := w.database()
-	if db != nil && db.Version == d.version {
-		d.image = db.Image
+	if db != nil && db.Version == d.Version {
+		d.Image = db.Image
 	}
 	if db != nil {
-		d.resources, d.pods, d.registry = db.Resources, settingsBeside(db.PodSettings), w.app.Spec.ImageRegistry
-		d.userIDs = w.app.Spec.Security.PodUserIDs
+		d.Resources, d.Pods, d.Registry = db.Resources, settingsBeside(db.PodSettings), w.app.Spec.ImageRegistry
+		d.UserIDs = w.app.Spec.Security.PodUserIDs
 	}
 	switch {
 	case w.isDump():
-		d.storage = *resource.NewQuantity(verificationSize(db, &w.backup.Status), resource.BinarySI)
+		d.Storage = *resource.NewQuantity(verificationSize(db, &w.backup.Status), resource.BinarySI)
 		if w.targetFacts != nil && w.targetFacts.class.name != "" {
-			d.storageClass = &w.targetFacts.class.name
+			d.StorageClass = &w.targetFacts.class.name
 		}
 	case db == nil || db.CredentialsSecretRef != nil:
-		d.credentials = render.DatabaseCredentials(w.backup.Spec.AppRef.Name)
+		d.CredentialsSecret = render.DatabaseCredentials(w.backup.Spec.AppRef.Name)
 	}
 	return d
 }
@@ -68,25 +83,30 @@ func settingsBeside(of v1.PodSettings) v1.PodSettings {
 
 // canVerify reports whether a backup can be proven in the member.
 func (w *work) canVerify() steps.Result {
-	switch {
-	case w.isDump() && w.member.Spec.Mode == v1.ModeAgent:
-		return steps.Fail(v1.ReasonForbidden, "in members of mode Agent the hub may start no database to load a dump into: verify in one of mode Agentless")
-	case w.isDump():
-		return steps.Result{}
-	case len(w.backup.Status.Snapshots) != 1:
+	if !w.isDump() && len(w.backup.Status.Snapshots) != 1 {
 		return steps.Fail(v1.ReasonBackupNotReady, "Backup %q is of %d volumes, and one can be verified", w.backup.Name, len(w.backup.Status.Snapshots))
-	default:
-		return steps.Result{}
 	}
+	return steps.Result{}
 }
 
-// proveDump starts a database on a dump that was loaded and, when it serves, marks the Backup as verified. The dump was read to
-// its end, and its checksum compared.
+// proveDump marks the Backup as verified by what the Job has said that loaded the dump and read all of it. One of a hub before
+// this one has loaded it, and says no more.
 func (w *work) proveDump(ctx context.Context) steps.Result {
-	if result := w.startVerification(ctx); result.Stops() {
-		return result
+	member, cancel := context.WithTimeout(ctx, memberTimeout)
+	defer cancel()
+	job := &batchv1.Job{}
+	how := fmt.Sprintf("%s %s has loaded the dump", w.backup.Status.Engine, w.backup.Status.Version)
+	err := w.reader().Get(member, client.ObjectKey{Namespace: w.namespace(), Name: w.restore.Status.Dump.Job}, job)
+	if err == nil {
+		var outcome memberjob.Outcome
+		if outcome, err = memberjob.ReadResult(member, w.reader(), job); outcome.Container == jobs.ImportContainer {
+			how += ", and all of it was read by " + outcome.Message
+		}
 	}
-	return w.verified(ctx, fmt.Sprintf("%s %s has started on the restored data and serves", w.backup.Status.Engine, w.backup.Status.Version))
+	if client.IgnoreNotFound(err) != nil {
+		return steps.FromMember(err, w.member.Name, "read Jobs")
+	}
+	return w.verified(ctx, how)
 }
 
 // proveSnapshot has a Job read all of the data of a volume, and then marks the Backup as verified.
@@ -123,21 +143,6 @@ func (w *work) verified(ctx context.Context, how string) steps.Result {
 		return steps.RetryAfter(memberDelay, v1.ReasonVerifying, "the backup is verified; recording that on the Backup")
 	}
 	return steps.Result{}
-}
-
-// startVerification starts the database, and reports whether it serves.
-func (w *work) startVerification(ctx context.Context) steps.Result {
-	ctx, cancel := context.WithTimeout(ctx, memberTimeout)
-	defer cancel()
-	ready, err := w.verification().start(ctx, w.targetFacts.cluster)
-	switch {
-	case err != nil:
-		return w.memberError(err)
-	case !ready:
-		return steps.RetryAfter(memberDelay, v1.ReasonVerifying, "waiting for the database that the backup is verified with to start in %s", w.member.Name)
-	default:
-		return steps.Result{}
-	}
 }
 
 // concludeVerification writes what came of it, and has everything deleted.
@@ -199,14 +204,17 @@ func (w *work) undoVerification(ctx context.Context) (steps.Result, error) {
 	return steps.Unwind(ctx, w.steps(), w.restore.Status.Steps)
 }
 
-// removeVerification deletes the database, its claim and its volume.
+// removeVerification deletes what a dump was verified with, its claim and its volume.
 func (w *work) removeVerification(ctx context.Context) (steps.Result, error) {
 	ctx, cancel := context.WithTimeout(ctx, memberTimeout)
 	defer cancel()
 	if result := w.cancelVerificationLoad(ctx); result.Stops() {
 		return result, nil
 	}
-	gone, err := w.verification().remove(ctx, w.targetFacts.cluster, w.cleaner())
+	if w.member.Spec.Mode == v1.ModeAgent {
+		return steps.Result{}, nil // No hub has started a database there.
+	}
+	gone, err := w.removeFormer(ctx)
 	if err != nil {
 		return w.memberError(err), nil
 	}
@@ -214,6 +222,37 @@ func (w *work) removeVerification(ctx context.Context) (steps.Result, error) {
 		return steps.RetryAfter(memberDelay, v1.ReasonDeleting, "deleting the database"), nil
 	}
 	return steps.Result{}, nil
+}
+
+// removeFormer deletes the database that a hub before this one has started to verify a dump, with its claim, and reports
+// whether it is gone.
+func (w *work) removeFormer(ctx context.Context) (gone bool, err error) {
+	spec := w.verification()
+	rendered, err := database.Render(spec)
+	if err != nil {
+		return false, fmt.Errorf("rendering the database: %w", err)
+	}
+	gone = true
+	for _, each := range rendered.Objects {
+		o, ok := each.Resource.DeepCopyObject().(client.Object)
+		if !ok {
+			continue
+		}
+		err := w.reader().Get(ctx, client.ObjectKeyFromObject(o), o)
+		if err == nil {
+			same := client.Preconditions{UID: new(o.GetUID())}
+			err = w.writer().Delete(ctx, o, same, client.PropagationPolicy(metav1.DeletePropagationBackground))
+		}
+		switch {
+		case apierrors.IsNotFound(err):
+		case err != nil:
+			return false, fmt.Errorf("deleting %T %q: %w", o, o.GetName(), err)
+		default:
+			gone = false
+		}
+	}
+	claim, err := w.cleaner().claim(ctx, client.ObjectKey{Namespace: VerificationNamespace, Name: spec.PrimaryClaim()})
+	return gone && claim, err
 }
 
 // cleaner deletes claims and their volumes in the member.

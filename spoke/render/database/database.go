@@ -53,10 +53,6 @@ type Spec struct {
 	// while they run. Without it they use the credentials, which then cannot change.
 	Rotated bool
 
-	// Disposable is true for a database that is made for a test of a backup: an empty volume is
-	// initialized whenever there is one.
-	Disposable bool
-
 	Backup Backup
 	// NodeAffinity restricts the nodes of the pods; may be nil.
 	NodeAffinity *corev1.NodeAffinity

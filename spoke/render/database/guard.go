@@ -9,11 +9,7 @@ import (
 // markEnv returns the variable by which the init container knows whether it may initialize the volume.
 // Without the mark no pod starts: one that is lost with the volume is written first.
 func (r renderer) markEnv() []corev1.EnvVar {
-	const name = "DATABASE_CREATED"
-	if r.Disposable {
-		return []corev1.EnvVar{{Name: name, Value: "false"}}
-	}
-	return []corev1.EnvVar{objectparts.SecretEnv(name, r.MarkName(), CreatedKey)}
+	return []corev1.EnvVar{objectparts.SecretEnv("DATABASE_CREATED", r.MarkName(), CreatedKey)}
 }
 
 // refuseEmpty is the part of the script of an init container that initializes no volume of a database that

@@ -59,13 +59,9 @@ func TestPodsNeedTheMark(t *testing.T) {
 	fromMark := corev1.EnvVar{Name: name, ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{
 		LocalObjectReference: corev1.LocalObjectReference{Name: "shop-database-created"}, Key: CreatedKey,
 	}}}
-	for disposable, want := range map[bool]corev1.EnvVar{false: fromMark, true: {Name: name, Value: "false"}} {
-		for _, engine := range []v1.Engine{v1.EnginePostgreSQL, v1.EngineMySQL} {
-			spec := testSpec(engine, "15.4")
-			spec.Disposable = disposable
-			if diff := cmp.Diff([]corev1.EnvVar{want}, prepareEnv(t, spec, name)); diff != "" {
-				t.Errorf("%s, disposable %t (-want +got):\n%s", engine, disposable, diff)
-			}
+	for _, engine := range []v1.Engine{v1.EnginePostgreSQL, v1.EngineMySQL} {
+		if diff := cmp.Diff([]corev1.EnvVar{fromMark}, prepareEnv(t, testSpec(engine, "15.4"), name)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", engine, diff)
 		}
 	}
 }

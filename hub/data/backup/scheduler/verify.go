@@ -28,9 +28,8 @@ func (in input) verify(decision *Decision, h *History, mine []*v1.Backup) proble
 	}
 	policy := in.app.Spec.Database.Backup
 	failed := len(tried) > 0 && tried[len(tried)-1].Status.Phase == v1.RestoreFailed
-	byDump := methodIn(policy.Method, in.members[h.Cluster]) == v1.BackupDump
-	if policy.Verify.Schedule == "" || byDump && in.members[h.Cluster].Spec.Mode == v1.ModeAgent {
-		return problem{} // There the hub may start no database to load a dump into.
+	if policy.Verify.Schedule == "" {
+		return problem{}
 	}
 	when, err := schedule.Parse(string(policy.Verify.Schedule), string(policy.TimeZone))
 	if err != nil {
