@@ -55,8 +55,8 @@ func loadNewScript(engine v1.Engine) string {
 	return postgreSQLLoadNew
 }
 
-// postgreSQLLoadNew and mySQLLoadNew load a dump into a new database, in place of what an attempt before has left. Nobody
-// else reaches the server, so that the user has no password.
+// postgreSQLLoadNew and mySQLLoadNew load a dump into a new database, in place of what an attempt before has left. No other
+// client reaches the server, so that the user has no password.
 const (
 	postgreSQLLoadNew = begin + `
 rm -rf "$PGDATA"
