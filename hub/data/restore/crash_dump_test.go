@@ -106,3 +106,12 @@ func (d *dumpTest) crashes(t *testing.T) {
 	}
 	t.Run("verified", func(t *testing.T) { d.TestCrashes(t, test) })
 }
+
+// makeNamespace makes the namespace of verifications.
+func (c *crashes) makeNamespace(t *testing.T) {
+	t.Helper()
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: VerificationNamespace, Labels: map[string]string{v1.ManagedByLabel: v1.ManagedBy}}}
+	if err := c.Create(t.Context(), namespace); client.IgnoreAlreadyExists(err) != nil {
+		t.Fatal(err)
+	}
+}

@@ -164,11 +164,7 @@ func (c *crashes) elsewhere(t *testing.T) {
 
 // verification checks that nothing is left of what the backup was verified with.
 func (c *crashes) verification(t *testing.T) {
-	// The first verification would make it, and no other.
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: VerificationNamespace, Labels: map[string]string{v1.ManagedByLabel: v1.ManagedBy}}}
-	if err := c.Create(t.Context(), namespace); client.IgnoreAlreadyExists(err) != nil {
-		t.Fatal(err)
-	}
+	c.makeNamespace(t) // The first verification would, and no other.
 	c.eachCrash(t, strategy{
 		target: c.Env, spec: func(s *v1.RestoreSpec) { s.Verify = true },
 		prepare: func(t *testing.T) {

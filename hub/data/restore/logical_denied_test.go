@@ -10,6 +10,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/e2e/framework/backupenv"
 	"github.com/shopfleet/shopfleet/hub/data/steps"
+	"github.com/shopfleet/shopfleet/spoke/render/database/jobs"
 )
 
 // expectRejected checks that the Restore waits for the member to accept its Job, and that
@@ -73,4 +74,7 @@ func (d *dumpTest) deniedVerification(t *testing.T) {
 	if err := d.Get(t.Context(), job, &batchv1.Job{}); err != nil {
 		t.Error(err)
 	}
+	d.end(t, jobs.ImportContainer, 0)
+	d.process.Run(t, NewReconciler(d.process.Client, d.options), d.key, func() bool { return done(d.restore(t)) })
+	d.expectNothingVerified(t)
 }
