@@ -55,14 +55,23 @@ func loadNewScript(engine v1.Engine) string {
 	return postgreSQLLoadNew
 }
 
-// postgreSQLLoadNew and mySQLLoadNew load a dump into a new database, in place of what an attempt before has left. No other
-// client reaches the server, so that the user has no password.
+// postgreSQLLoadNew and mySQLLoadNew load a dump into a new database, and delete what an earlier attempt left. No other
+// client reaches the server, so the user has no password. The server writes its log to a file: the end of the container's
+// log becomes the message of the Restore, and the server's log repeats rows.
 const (
-	postgreSQLLoadNew = begin + `
+	loadNew = begin + `
+# not_started ends the script with the log of a server that does not start.
+not_started() {
+  cat /tmp/load.log >&2
+  fail 1 "the server does not start: its log is above"
+}
+`
+
+	postgreSQLLoadNew = loadNew + `
 rm -rf "$PGDATA"
-initdb --pgdata="$PGDATA" --username=postgres --encoding=UTF8 --data-checksums --auth=trust
-pg_ctl start --pgdata="$PGDATA" --wait --timeout=86400 \
-  --options="-c listen_addresses='' -c port=5432 -c unix_socket_directories=/tmp -c fsync=off -c max_wal_size=256MB -c huge_pages=off"
+initdb --pgdata="$PGDATA" --username=postgres --encoding=UTF8 --data-checksums --auth=trust >/tmp/load.log 2>&1 || not_started
+pg_ctl start --pgdata="$PGDATA" --wait --timeout=86400 --log=/tmp/load.log --options="-c listen_addresses='' -c port=5432 \
+  -c unix_socket_directories=/tmp -c fsync=off -c max_wal_size=256MB -c huge_pages=off -c max_locks_per_transaction=1024" >/dev/null || not_started
 PGDATABASE=postgres psql --no-psqlrc --no-password --quiet --set=ON_ERROR_STOP=1 --host=/tmp --port=5432 --username=postgres \
   --set=user="$APP_USER" --set=database="$APP_DATABASE" <<'SQL'
 CREATE ROLE :"user" LOGIN;
@@ -70,21 +79,21 @@ CREATE DATABASE :"database" OWNER :"user";
 SQL
 export PGHOST=/tmp PGPORT=5432 PGUSER="$APP_USER" PGDATABASE="$APP_DATABASE"
 ` + postgreSQLLoadInto + `
-pg_ctl stop --pgdata="$PGDATA" --wait --timeout=86400 --mode=fast
+pg_ctl stop --pgdata="$PGDATA" --wait --timeout=86400 --mode=fast >/dev/null
 sync
 `
 
-	mySQLLoadNew = begin + `
+	mySQLLoadNew = loadNew + `
 data=/var/lib/mysql/data
 socket=/tmp/load.sock
 rm -rf "$data"
-mysqld --datadir="$data" --initialize-insecure
+mysqld --datadir="$data" --initialize-insecure >/tmp/load.log 2>&1 || not_started
 mysqld --datadir="$data" --socket="$socket" --pid-file=/tmp/load.pid --bind-address=127.0.0.1 --port=3306 --skip-name-resolve \
-  --server-id=1 --skip-log-bin --max-allowed-packet=1G --character-set-server=utf8mb4 --event-scheduler=OFF --loose-mysqlx=OFF &
+  --server-id=1 --skip-log-bin --max-allowed-packet=1G --character-set-server=utf8mb4 --event-scheduler=OFF --loose-mysqlx=OFF >>/tmp/load.log 2>&1 &
 server=$!
 root() { mysql --protocol=socket --socket="$socket" --user=root "$@"; }
 until root --execute='SELECT 1' >/dev/null 2>&1; do
-  kill -0 "$server" 2>/dev/null || fail 1 "the server ended before it was loaded: its log is above"
+  kill -0 "$server" 2>/dev/null || not_started
   sleep 1
 done
 root <<SQL
@@ -92,6 +101,8 @@ CREATE DATABASE ` + "\\`$APP_DATABASE\\`" + `;
 CREATE USER ` + "\\`$APP_USER\\`" + `@'%';
 GRANT ALL ON ` + "\\`$APP_DATABASE\\`" + `.* TO ` + "\\`$APP_USER\\`" + `@'%';
 SQL
+# Named time zones, which events of the dump may have.
+{ echo "SET SESSION sql_mode = ''; USE mysql;" && mysql_tzinfo_to_sql /usr/share/zoneinfo 2>/dev/null; } | root
 DB_HOST=127.0.0.1 DB_PORT=3306 DB_USER=$APP_USER DB_NAME=$APP_DATABASE
 ` + mySQLLoadInto + `
 mysqladmin --protocol=socket --socket="$socket" --user=root shutdown

@@ -89,6 +89,10 @@ func TestProveDumpPostgreSQL(t *testing.T) {
 	m.must(t, "head -c 3000 backups/monday.dump >backups/cut.dump")
 	m.proves(t, m.dump(t, "cut.dump"), LoadContainer, 1, "pg_restore: error")
 	m.kill(t, "proof/postmaster.pid", syscall.SIGQUIT)
+	// What the server logs, with rows, is not in the message.
+	if said := m.must(t, "cat proof.log"); !strings.HasPrefix(said, "pg_restore: error") {
+		t.Errorf("a load that failed says: %s", said)
+	}
 	m.proves(t, monday, "", 0, "all data was read by pg_amcheck and pg_checksums")
 }
 
@@ -97,6 +101,7 @@ func TestProveDumpMySQL(t *testing.T) {
 	m := newMySQL(t)
 	m.sql(t, mySQLShop)
 	monday := m.mysqlDump(t, "monday.sql.gz")
+	m.must(t, `{ echo "SET TIME_ZONE = 'Europe/Berlin';" && cat tmp/sql; } | gzip >backups/zone.sql.gz`)
 	m.port = freePort(t) // The server of the Job has one of its own.
 	m.folder(t, "mysql")
 	m.standIn(t, "mysqld", `case "$*" in
@@ -110,6 +115,7 @@ exec mariadbd "$@"`)
 	for range 2 {
 		m.proves(t, monday, "", 0, "all data was read by CHECK TABLE")
 	}
+	m.proves(t, m.dump(t, "zone.sql.gz"), "", 0, "all data was read by CHECK TABLE")
 	m.must(t, "echo 'no SQL' | gzip >backups/bad.sql.gz")
 	m.proves(t, m.dump(t, "bad.sql.gz"), LoadContainer, 1, "You have an error in your SQL syntax")
 	m.kill(t, "tmp/load.pid", syscall.SIGKILL)
