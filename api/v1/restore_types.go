@@ -149,8 +149,7 @@ type RestoreStatus struct {
 	// +optional
 	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
 
-	// volumes are the volumes that are restored and, when a dump is verified, the volumes
-	// of the database that it is loaded into, by claim. At most 16.
+	// volumes are the volumes that are restored from snapshots, by claim. At most 16.
 	// +optional
 	// +listType=map
 	// +listMapKey=claim
@@ -181,7 +180,7 @@ const (
 	// RestoredVolumeCreating means that the volume is being imported, or is about to be.
 	RestoredVolumeCreating RestoredVolumeState = "Creating"
 	// RestoredVolumeReady means that the volume is there and that its data was opened. That of a
-	// verification is made when the database starts.
+	// verification is made when its Job starts.
 	RestoredVolumeReady RestoredVolumeState = "Ready"
 	// RestoredVolumeFailed is no longer set.
 	RestoredVolumeFailed RestoredVolumeState = "Failed"

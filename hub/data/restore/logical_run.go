@@ -141,7 +141,7 @@ func (l dumpLoad) observe(ctx context.Context, job *batchv1.Job) steps.Result {
 func (l dumpLoad) progress(ctx context.Context, job *batchv1.Job, outcome memberjob.Outcome) steps.Result {
 	result := steps.RetryAfter(steps.Poll(l.now.Sub(job.CreationTimestamp.Time)), v1.ReasonLoading, "the Job %s in %s loads the dump", job.Name, l.member.Name)
 	switch {
-	case outcome.Container == "" && outcome.Why != "" && l.since(job.CreationTimestamp.Time) > startLimit:
+	case !l.restore.Spec.Verify && outcome.Container == "" && outcome.Why != "" && l.since(job.CreationTimestamp.Time) > startLimit:
 		// What uses the database is stopped meanwhile.
 		return steps.Fail(v1.ReasonLoadFailed, "the Job %s in %s could not start within %s: %s", job.Name, l.member.Name, startLimit, outcome.Why)
 	case outcome.ExitCode > 0:

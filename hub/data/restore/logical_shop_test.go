@@ -298,6 +298,25 @@ func (d *dumpTest) jobCannotStart(t *testing.T) {
 	if ready := d.ready(t); ready.Reason != v1.ReasonLoadFailed || !strings.Contains(ready.Message, "could not start within 15m0s: ImagePullBackOff") {
 		t.Errorf("in the end: %+v", ready)
 	}
+	d.reset(t, sentDump)
+	d.createRestore(t, func(s *v1.RestoreSpec) { s.Verify = true })
+	d.until(t, v1.ReasonLoading)
+	d.HoldJob(t, "ImagePullBackOff")
+	job := &batchv1.Job{}
+	if err := d.Get(t.Context(), client.ObjectKey{Namespace: VerificationNamespace, Name: d.restore(t).Status.Dump.Job}, job); err != nil {
+		t.Fatal(err)
+	}
+	d.Clock.SetTime(job.CreationTimestamp.Add(2 * startLimit))
+	d.passes(t, 1)
+	if ready := d.ready(t); ready.Reason != v1.ReasonLoading || !strings.Contains(ready.Message, "ImagePullBackOff") {
+		t.Errorf("a verification, for which nothing is stopped: %+v", ready)
+	}
+	if err := d.DeleteAllOf(t.Context(), &corev1.Pod{}, client.InNamespace(VerificationNamespace), client.GracePeriodSeconds(0)); err != nil {
+		t.Fatal(err)
+	}
+	d.end(t, jobs.ImportContainer, 0)
+	d.process.Run(t, NewReconciler(d.process.Client, d.options), d.key, func() bool { return done(d.restore(t)) })
+	d.expectNothingVerified(t)
 }
 
 // jobIsNotCreated checks that the application starts again if the member returns errors for longer than a Job may

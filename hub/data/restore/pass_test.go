@@ -91,8 +91,9 @@ func (d *dumpTest) deletedBeforeItBegins(t *testing.T) {
 	d.expectChanges(t)
 }
 
-// verified checks that a dump that is on its claim as well is brought from the bucket, and proven by one Job on a volume
-// with room for the dump and a database. Nothing is left of that. The Backup has what the Job said.
+// verified checks that a dump is downloaded from the bucket, although it is on its claim too, and that one Job loads and reads
+// it, on a volume that is large enough for the dump and a database. Afterwards no object is left, and the Backup has the
+// message of the Job.
 func (d *dumpTest) verified(t *testing.T) {
 	d.reset(t)
 	d.createRestore(t, func(s *v1.RestoreSpec) { s.Verify = true })

@@ -99,7 +99,7 @@ func (w *work) proveDump(ctx context.Context) steps.Result {
 	err := w.reader().Get(member, client.ObjectKey{Namespace: w.namespace(), Name: w.restore.Status.Dump.Job}, job)
 	if err == nil {
 		var outcome memberjob.Outcome
-		if outcome, err = memberjob.ReadResult(member, w.reader(), job); outcome.Container == jobs.ImportContainer {
+		if outcome, err = memberjob.ReadResult(member, w.reader(), job); outcome.Container == jobs.ImportContainer && outcome.Message != "" {
 			how += ", and all of it was read by " + outcome.Message
 		}
 	}

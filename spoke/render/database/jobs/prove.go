@@ -12,8 +12,8 @@ import (
 )
 
 // ProveDump returns a Job that downloads a dump, loads it into a database that it makes in its own pod, and reads all of that,
-// as Import does with ImportSpec.Prove. It connects to the bucket alone. The Secret has the order of the download, as that of
-// Load. The claim is empty, and has room for the dump and the database.
+// as Import does with ImportSpec.Prove. It connects to the bucket only. The Secret holds the order of the download, as for
+// Load. The claim must be empty, and large enough for the dump and the database.
 //
 // An error means that the arguments are invalid, or names the field of the database's spec that must change. It contains
 // nothing of the order.
@@ -43,8 +43,9 @@ func ProveDump(l LoadSpec) (*batchv1.Job, *corev1.Secret, error) {
 	fetches.VolumeMounts[0] = beside // A volume is mounted under one name.
 	pod.InitContainers = []corev1.Container{fetches, loads}
 	pod.Volumes = append(pod.Volumes, orders(l.Name))
+	pod.TerminationGracePeriodSeconds = nil // Another attempt begins anew: nothing is to be ended in order.
 	return l.of(labels, limits{
-		retries: transferRetries, seconds: loadSeconds, final: []batchv1.PodFailurePolicyRule{fetchFails(), loadFails(), importFails()},
+		retries: transferRetries, seconds: importSeconds, final: []batchv1.PodFailurePolicyRule{fetchFails(), loadFails(), importFails()},
 	}, pod, l.Database.Pods), secret, nil
 }
 

@@ -139,6 +139,9 @@ func TestProveDumpPod(t *testing.T) {
 		if diff := cmp.Diff(want, needs(t, &pod)); diff != "" {
 			t.Errorf("%s: containers, and what they need (-want +got):\n%s", engine, diff)
 		}
+		if *job.Spec.ActiveDeadlineSeconds != importSeconds || pod.TerminationGracePeriodSeconds != nil {
+			t.Errorf("%s: it may take %d s, and %v s to end", engine, *job.Spec.ActiveDeadlineSeconds, pod.TerminationGracePeriodSeconds)
+		}
 		if !slices.Contains(pod.Containers[0].Env, corev1.EnvVar{Name: "PROVE", Value: "true"}) {
 			t.Errorf("%s: the data is not read", engine)
 		}
