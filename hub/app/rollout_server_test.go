@@ -19,10 +19,9 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/render"
 )
 
-// TestAMajorVersionWaitsForTheRollout edits the version of MySQL to the next major one while a rollout is in progress: what
-// else was edited is rolled out with the version before, and the major version when that is complete.
-func TestAMajorVersionWaitsForTheRollout(t *testing.T) {
-	t.Parallel()
+// withRevisions returns a reconciler that stores revisions.
+func withRevisions(t *testing.T) *Reconciler {
+	t.Helper()
 	scheme := runtime.NewScheme()
 	if err := appsv1.AddToScheme(scheme); err != nil {
 		t.Fatal(err)
@@ -30,6 +29,14 @@ func TestAMajorVersionWaitsForTheRollout(t *testing.T) {
 	hub := fake.NewClientBuilder().WithScheme(scheme).Build()
 	r := observer(time.Unix(0, 0))
 	r.revisions = revisions.New(hub, hub, nil)
+	return r
+}
+
+// TestAMajorVersionWaitsForTheRollout edits the version of MySQL to the next major one while a rollout is in progress: what
+// else was edited is rolled out with the version before, and the major version when that is complete.
+func TestAMajorVersionWaitsForTheRollout(t *testing.T) {
+	t.Parallel()
+	r := withRevisions(t)
 	app, in := rollingShop()
 	app.Namespace, app.Name, app.UID = "shops", "shop", "u"
 	app.Spec.Image, app.Spec.Database = "shop:v1", &v1.Database{Engine: v1.EngineMySQL, Version: "8.4.2", Storage: "1Gi"}
@@ -221,13 +228,7 @@ func TestDryRunRollout(t *testing.T) {
 // TestPodsThatAreReplacedCount edits an application while an upgrade of the hub replaces its pods in the second cluster.
 func TestPodsThatAreReplacedCount(t *testing.T) {
 	t.Parallel()
-	scheme := runtime.NewScheme()
-	if err := appsv1.AddToScheme(scheme); err != nil {
-		t.Fatal(err)
-	}
-	hub := fake.NewClientBuilder().WithScheme(scheme).Build()
-	r := observer(time.Unix(0, 0))
-	r.revisions = revisions.New(hub, hub, nil)
+	r := withRevisions(t)
 	app, in := upgraded(func(app *v1.EcommerceApp, in *observation) {
 		began(in)
 		in.Clusters[0].Region, in.Previous.Clusters[0].Region = "zz", "zz" // The last in order.

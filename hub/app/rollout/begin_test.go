@@ -64,7 +64,7 @@ func TestReplacing(t *testing.T) {
 			},
 			want: "Progressing us 1/4 waiting for us-1, us-2, us-3 | eu-1=2 us-1=2(-3m0s) us-2=2(0s) us-3=1 | until 7m0s",
 		}, {
-			name: "with All it is in no way", last: complete(1), clusters: "eu-1=1 us-1=1,replacing", with: func(r *Request) { r.Spec.Strategy = v1.RolloutAll },
+			name: "with All the others do not wait for it", last: complete(1), clusters: "eu-1=1 us-1=1,replacing", with: func(r *Request) { r.Spec.Strategy = v1.RolloutAll },
 			want: "Progressing 0/2 waiting for eu-1, us-1 | eu-1=2(0s) us-1=2(0s) | until 10m0s",
 		}, {
 			name: "a rollback does not wait for it", last: rolling(began("eu-1", 3)), clusters: "eu-1=2,failed us-1=1,replacing",

@@ -36,8 +36,8 @@ func (w *work) namespace() string {
 	return w.restore.Namespace
 }
 
-// verification returns the database that a Job makes to verify a backup, with a name that is unique among verifications. It
-// uses the application's image if the application still has the version of the backup, and the resources and nodes of the
+// verification returns the database that a Job creates to verify a backup. Its name is unique among verifications. It uses the
+// application's image if the application still has the version of the backup, and the resources and nodes of the
 // application's database. For a dump it starts empty; of data of a snapshot the names of its user and database are known
 // unless a user has made the credentials.
 func (w *work) verification() database.Spec {
@@ -89,8 +89,8 @@ func (w *work) canVerify() steps.Result {
 	return steps.Result{}
 }
 
-// proveDump marks the Backup as verified by what the Job has said that loaded the dump and read all of it. One of a hub before
-// this one has loaded it, and says no more.
+// proveDump marks the Backup as verified, with the message of the Job that loaded the dump and read all data. The Job of an
+// earlier release of the hub only loaded the dump, and its message is not used.
 func (w *work) proveDump(ctx context.Context) steps.Result {
 	member, cancel := context.WithTimeout(ctx, memberTimeout)
 	defer cancel()
@@ -204,7 +204,7 @@ func (w *work) undoVerification(ctx context.Context) (steps.Result, error) {
 	return steps.Unwind(ctx, w.steps(), w.restore.Status.Steps)
 }
 
-// removeVerification deletes what a dump was verified with, its claim and its volume.
+// removeVerification deletes the Job that verified a dump, its claim and its volume.
 func (w *work) removeVerification(ctx context.Context) (steps.Result, error) {
 	ctx, cancel := context.WithTimeout(ctx, memberTimeout)
 	defer cancel()
@@ -212,9 +212,9 @@ func (w *work) removeVerification(ctx context.Context) (steps.Result, error) {
 		return result, nil
 	}
 	if w.member.Spec.Mode == v1.ModeAgent {
-		return steps.Result{}, nil // No hub has started a database there.
+		return steps.Result{}, nil // No release of the hub started a database there.
 	}
-	gone, err := w.removeFormer(ctx)
+	gone, err := w.removeFormerDatabase(ctx)
 	if err != nil {
 		return w.memberError(err), nil
 	}
@@ -224,9 +224,9 @@ func (w *work) removeVerification(ctx context.Context) (steps.Result, error) {
 	return steps.Result{}, nil
 }
 
-// removeFormer deletes the database that a hub before this one has started to verify a dump, with its claim, and reports
-// whether it is gone.
-func (w *work) removeFormer(ctx context.Context) (gone bool, err error) {
+// removeFormerDatabase deletes the database, with its claim, that an earlier release of the hub started to verify a dump, and
+// reports whether it is gone.
+func (w *work) removeFormerDatabase(ctx context.Context) (gone bool, err error) {
 	spec := w.verification()
 	rendered, err := database.Render(spec)
 	if err != nil {

@@ -162,10 +162,10 @@ func TestDumpsAreProven(t *testing.T) {
 		mode          v1.Mode
 		want, message string
 	}{
-		"in the bucket":        {[]v1.Backup{sent("2026-03-03T02:00:00Z"), sent("2026-03-04T02:00:00Z")}, "", "dump-2026-03-04", good},
-		"in no bucket":         {[]v1.Backup{dumpOf("2026-03-04T02:00:00Z")}, "", "", good + note},
-		"in none any more":     {[]v1.Backup{sent("2026-03-03T02:00:00Z"), dumpOf("2026-03-04T02:00:00Z")}, "", "dump-2026-03-03", good + note},
-		"where an agent rules": {[]v1.Backup{sent("2026-03-04T02:00:00Z")}, v1.ModeAgent, "dump-2026-03-04", good},
+		"in the bucket":    {[]v1.Backup{sent("2026-03-03T02:00:00Z"), sent("2026-03-04T02:00:00Z")}, "", "dump-2026-03-04", good},
+		"in no bucket":     {[]v1.Backup{dumpOf("2026-03-04T02:00:00Z")}, "", "", good + note},
+		"in none any more": {[]v1.Backup{sent("2026-03-03T02:00:00Z"), dumpOf("2026-03-04T02:00:00Z")}, "", "dump-2026-03-03", good + note},
+		"in mode Agent":    {[]v1.Backup{sent("2026-03-04T02:00:00Z")}, v1.ModeAgent, "dump-2026-03-04", good},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
