@@ -3,33 +3,24 @@
 //
 // # Purpose
 //
-// Send returns a Job that uploads a dump from its claim. Load returns a Job that loads a
-// dump into a database, from that claim or from one to which it is downloaded first; Claim
-// returns the claim for that. All pods are restricted, as the user that owns the dumps.
-// Kubernetes counts the attempts, without those that end because a node is drained; some exit
-// statuses say that another one cannot succeed.
+// All pods are restricted and run as the user that owns the data. Kubernetes counts the attempts, without those that end
+// because a node is drained; some exit statuses mean that another attempt cannot succeed.
 //
-// Import returns a Job whose pod is the first on a volume that a CSI driver makes from a snapshot. Drivers make a volume
-// where its first pod is scheduled, so the pod has the nodes, resources and user of the primary; to Services, controllers
-// and network policies it is none of the database. It checks that the data does not end before the
-// position that the backup has recorded, that the server can read it, and that it has the target's user and database. Then it gives the data an identity of its own: PostgreSQL a new timeline, without slots and
-// subscriptions, MySQL a new server UUID, without the configuration of a replica. The next start of the primary sets the
-// passwords. For a verification it also reads all of the data, with the checkers that the image has, and names them.
+//   - Send returns a Job that uploads a dump from its claim.
+//   - Load returns a Job that loads a dump into a database, from that claim or from one to which it is downloaded first;
+//     Claim returns that one. It verifies the file before it changes the database, and rejects a database that contains
+//     objects of the application, unless it may replace them. Objects of administrators do not count.
+//   - Import returns a Job whose pod is the first on a volume that a CSI driver creates from a snapshot. Drivers create a
+//     volume where its first pod is scheduled, so the pod has the nodes, resources and user of the primary, but is not
+//     selected by the Services, controllers and network policies of the database. It checks the position, the version, the
+//     user and the database of the data, and gives the data a new identity: PostgreSQL a new timeline without slots and
+//     subscriptions, MySQL a new server UUID without the configuration of a replica. For a verification it reads all data,
+//     and names the programs that did.
+//   - ProveDump returns a Job that downloads a dump, loads it into a new database in its own pod, and reads all data.
 //
-// ProveDump downloads a dump, loads it into a database of its own pod, which is on the claim beside the dump, and reads all of
-// that as an import does.
-//
-// Load verifies the file before it changes the database. It rejects a database that
-// contains objects of the application, unless it may replace them. Objects of
-// administrators, such as members of extensions, do not count. The load is done when the
-// Job is complete.
-//
-// A PostgreSQL dump is loaded in one transaction: a failure leaves the previous content.
-// Previous content is dropped in the same transaction, with DROP OWNED, which drops
-// everything that the application's user owns, including what was created after the dump.
-// MySQL cannot do that in a transaction. Instead, the table shopfleet_loading marks a
-// partially loaded database: another load of the same dump drops the content and starts
-// over, and a load of another dump is rejected.
+// A PostgreSQL dump is loaded in one transaction, which also drops previous content: a failure leaves that. MySQL has no
+// such transaction: the table shopfleet_loading marks a database that is loaded in part. Another load of the same dump
+// drops its content and begins again; a load of another dump is rejected.
 //
 // # Non-goals
 //
@@ -45,8 +36,7 @@
 //     tables of others are kept; if one conflicts, the load fails.
 //   - To replace content, psql executes the output of pg_restore, because only so both
 //     share a transaction. A load into an empty database uses pg_restore directly.
-//   - MySQL views, triggers, routines and events keep their definer: a dump that contains
-//     some must be loaded under the same user name.
+//   - MySQL views, triggers, routines and events lose their definer, and become those of the user who loads them.
 //   - If a pod is lost between the end of a load and its own, the database is loaded, and the
 //     next attempt fails the Job, because the database is not empty.
 //   - A Job has one limit of attempts, whichever of its containers fails: one that downloads
@@ -59,4 +49,5 @@
 //     requested after a checkpoint. Images without pg_controldata are not compared.
 //   - MySQL has no files that name its major version: that the server cannot use the data is read from its log.
 //   - The script is part of the command: it contains no secrets, and needs no ConfigMap.
+//   - ProveDump cannot create extensions that require an administrator.
 package jobs
